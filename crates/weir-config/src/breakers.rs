@@ -11,7 +11,7 @@ const BREAKERS: &str = "resilience4j.circuitbreaker";
 const LIMITERS: &str = "resilience4j.timelimiter";
 const NO_LIMITER: &str = "spring.cloud.circuitbreaker.resilience4j.disable-time-limiter";
 
-/// Keys that change nothing that weir does.
+/// Keys without an effect in weir.
 const WITHOUT_EFFECT: &[&str] = &[
     "baseConfig",
     "registerHealthIndicator",
@@ -21,7 +21,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "cancelRunningFuture",
 ];
 
-/// A key: its name, what it takes, and how it is set; `None` if the text is not that.
+/// A key: its name, the expected value, and its setter, which returns `None` for an invalid text.
 type Field = (&'static str, &'static str, fn(&mut BreakerSettings, &str) -> Option<()>);
 
 const COUNT: &str = "a whole number of at least 1";
@@ -87,7 +87,7 @@ fn duration_ns(text: &str) -> Option<u64> {
     u64::try_from(parse_duration(text).ok()?.as_nanos()).ok()
 }
 
-/// Fills in what breakers are set to.
+/// Reads the settings of all breakers.
 pub(crate) fn breakers(
     layers: &Layers<'_>,
     problems: &mut Vec<Diagnostic>,
@@ -132,7 +132,7 @@ struct Reading<'a, 'l> {
 }
 
 impl Reading<'_, '_> {
-    /// Applies `configs.<name>`, what it is based on first.
+    /// Applies `configs.<name>`, its base configuration first.
     fn config(&mut self, area: &str, name: &str, settings: &mut BreakerSettings) {
         self.apply(area, "configs", name, settings, 0);
     }
@@ -152,7 +152,7 @@ impl Reading<'_, '_> {
         const BASES_MAX: usize = 16;
         let of_name = |node: &Node<'_>| node.key() == name;
         let path = format!("{area}.{below}");
-        // The lowest layer first, so that a higher one has the last word on each key.
+        // Lowest layer first, so that a higher layer overrides each key.
         let mut nodes: Vec<Node<'_>> =
             self.layers.all(&path).filter_map(|all| all.children().find(of_name)).collect();
         nodes.reverse();
@@ -205,7 +205,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// One that weir does not follow: exceptions by Java class, above all.
+    /// Reports a key that weir does not support, mostly exceptions by Java class.
     fn ignored(&mut self, field: Node<'_>) {
         let message = format!("`{}` is not followed", field.key());
         let help = "weir counts as failed what was not reached, broke or took too long, and \
@@ -242,7 +242,7 @@ resilience4j:
       a: { timeoutDuration: 3s }
 ";
 
-    /// What breakers are set to, by name, and the codes of what is wrong.
+    /// Settings of breakers by name, and the codes of the findings.
     fn read(yaml: &str) -> (Vec<(String, BreakerSettings)>, Vec<&'static str>) {
         let valves = Arc::new(Valves::default());
         let mut loader = Loader::new(Vec::new(), &[], Vec::new()).with_limits(&valves);

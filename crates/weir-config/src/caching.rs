@@ -14,7 +14,7 @@ use crate::value;
 
 const ROOT: &str = "filter.local-response-cache";
 
-/// What holds for every cache.
+/// Defaults of every cache.
 pub(crate) fn options(
     layers: &Layers<'_>,
     caches: &Arc<Caches>,
@@ -38,7 +38,7 @@ pub(crate) fn options(
     options
 }
 
-/// The cache of all routes, as a default filter, and where it is switched on.
+/// The cache of all routes as a default filter, and the place of the property that enables it.
 pub(crate) fn global(layers: &Layers<'_>) -> Option<(NamedArgs, Span)> {
     let node = |name: &str| layers.first_of(&names(name));
     let is = |node: Option<Node<'_>>, wanted: bool| {

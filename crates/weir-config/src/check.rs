@@ -1,4 +1,4 @@
-//! Findings about the routes of a configuration: each alone, and all together.
+//! Findings about the routes of a configuration: of each route, and of all together.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
@@ -17,10 +17,10 @@ use crate::spring::{Kind, Node, child};
 use weir_snapshot::RouteTarget;
 use weir_snapshot::Settings;
 
-/// Findings of one kind about routes that are shown; more would not be read.
+/// Maximum number of findings of one kind about routes; nobody would read more.
 const FINDINGS_MAX: usize = 200;
 
-/// Goes along the routes of a configuration.
+/// Checks of the routes of a configuration, one after the other.
 pub(crate) struct Checks {
     compiler: Arc<Compiler>,
     settings: Arc<Settings>,
@@ -28,10 +28,10 @@ pub(crate) struct Checks {
     heads: Vec<Span>,
     /// Hashes of the ids so far.
     ids: HashSet<u64, foldhash::quality::RandomState>,
-    /// Predicates and filters whose difference from SCG has been told.
+    /// Predicates and filters whose difference from SCG has been reported.
     told: Told,
     counts: HashMap<Code, usize>,
-    /// Places of the groups that no route has been found in yet, by id.
+    /// Places of groups that have no route so far, by id.
     empty_groups: HashMap<String, Span>,
 }
 
@@ -66,7 +66,7 @@ impl Checks {
     }
 
     fn groups(&mut self, loaded: &Loaded, problems: &mut Vec<Diagnostic>) {
-        // What is wrong with their shape was said when they were read for the compiler.
+        // Problems of their shape were reported when the compiler read them.
         for written in routes::groups(&loaded.layers(), &mut Vec::new()) {
             let id = written.definition.id.as_str();
             let Some(group) = loaded.compiler.group_called(id) else { continue };
@@ -79,7 +79,7 @@ impl Checks {
         }
     }
 
-    /// Compiles one route; `None` if it is disabled or refused.
+    /// Compiles one route; `None` if it is disabled or has an error.
     pub fn route(
         &mut self,
         written: &Written<'_>,
@@ -106,7 +106,7 @@ impl Checks {
         let route = match self.compiler.compile(definition, position) {
             Ok(route) => Some(route),
             Err(more) => {
-                // What is wrong with the default filters or the group is said once, of them.
+                // Problems of default filters or the group are reported once, at their own place.
                 let own = |problem: &Problem| {
                     !matches!(problem.part, Part::DefaultFilter(..) | Part::OfGroup(..))
                 };
@@ -132,7 +132,7 @@ impl Checks {
         route
     }
 
-    /// Says that the locator makes no route for a service.
+    /// Reports a service for which the locator makes no route.
     fn leave_out(
         &mut self,
         definition: &RouteDefinition,
@@ -172,7 +172,7 @@ impl Checks {
             let span = locate(node, &problem.part);
             let before = problems.len();
             self.push(problem, span, secret, problems);
-            // A name is no secret, whatever it is the name of.
+            // The name itself is never secret.
             let name = place.and_then(|element| child(element, "name")).map(Node::span);
             if let Some(finding) = problems.get_mut(before)
                 && name == Some(span)
@@ -182,7 +182,7 @@ impl Checks {
         }
     }
 
-    /// `secret` is the predicate or filter that the problem is about, if its values are secret.
+    /// `secret` is the predicate or filter with the problem, if its values are secret.
     fn push(
         &mut self,
         problem: Problem,
@@ -211,15 +211,16 @@ impl Checks {
         problems.push(finding);
     }
 
-    /// Counts a finding; whether there have been so many that this one need not be shown. Errors
-    /// count on: the last one shown says nothing of the rest, so they are never dropped in silence.
+    /// Counts a finding and returns whether it must be dropped because there were too many. Errors
+    /// are counted on: the last one shown gives the number of the rest, so that none is dropped
+    /// silently.
     fn enough(&mut self, code: Code) -> bool {
         let count = self.counts.entry(code).or_default();
         *count += 1;
         *count > FINDINGS_MAX
     }
 
-    /// Ids that are there twice.
+    /// Reports ids that occur twice.
     fn identify(&mut self, written: &Written<'_>, problems: &mut Vec<Diagnostic>) {
         let id = &written.definition.id;
         let at = written.head;
@@ -232,7 +233,7 @@ impl Checks {
         problems.push(Diagnostic::new(Code::DuplicateRoute, message).at(at).help(help));
     }
 
-    /// Routes that never match, because one before them takes all their requests.
+    /// Reports routes that can never match, because an earlier one matches all their requests.
     pub fn shadows(
         &mut self,
         index: &Index<RouteTarget>,
@@ -260,12 +261,13 @@ impl Checks {
         }
     }
 
-    /// Fallbacks and `forward:` uris that lead to no route.
+    /// Reports fallbacks and `forward:` uris whose path no route matches.
     pub fn forwards(&self, index: &Index<RouteTarget>, problems: &mut Vec<Diagnostic>) {
         forwards::astray(index, |position| self.place(position), problems);
     }
 
-    /// Routes that no key tells apart, so that they are tried one after the other. Gives how many.
+    /// Reports routes that have no distinguishing key and are tried one by one. Returns their
+    /// number.
     pub fn scanned(&mut self, index: &Index<RouteTarget>, problems: &mut Vec<Diagnostic>) -> usize {
         let stats = index.stats();
         for crowded in &stats.crowded {
@@ -275,7 +277,7 @@ impl Checks {
                 crowded.routes,
                 named.join(", ")
             );
-            // Kinds alone: an expression may hold a secret.
+            // Kinds only: an expression may contain a secret.
             let kind = |(text, _): &(String, usize)| {
                 format!("`{}`", text.split(':').next().unwrap_or_default())
             };
@@ -294,13 +296,13 @@ impl Checks {
         stats.scanned
     }
 
-    /// Where the route with this position is written.
+    /// Place of the route with this position.
     fn place(&self, position: u64) -> Span {
         let position = usize::try_from(position).ok();
         position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
     }
 
-    /// Services that no registry could list, all in one finding with a block to paste.
+    /// Services that no registry can list, in one finding with a block of YAML to paste.
     fn lacking(&self) -> Option<Diagnostic> {
         const SHOWN_MAX: usize = 20;
         let names = &self.told.lacking;
@@ -335,7 +337,7 @@ impl Checks {
         Some(Diagnostic::new(Code::NoInstances, message).at(at).help(help).paste(lines))
     }
 
-    /// What can be said once all routes are known.
+    /// Reports findings that need all routes.
     pub fn finish(mut self, problems: &mut Vec<Diagnostic>) {
         let mut empty: Vec<_> = std::mem::take(&mut self.empty_groups).into_iter().collect();
         empty.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -361,14 +363,14 @@ impl Checks {
     }
 }
 
-/// Whether an argument names a header that holds a secret.
+/// Whether an argument is the name of a header with a secret.
 fn names_secret(named: &NamedArgs) -> bool {
     named.args.iter().any(|(name, value)| {
         is_secret(name) || value.as_str().is_some_and(|text| !text.contains(' ') && is_secret(text))
     })
 }
 
-/// A message that shows no value of an argument.
+/// A copy of a message without values of arguments.
 fn without_values(message: &str, named: &NamedArgs) -> String {
     let values = named.args.values().filter_map(|value| value.as_str());
     let hidden = values.filter(|text| !text.trim().is_empty() && !is_secret(text));
@@ -379,7 +381,7 @@ fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     child(node, name)
 }
 
-/// Where a part of a route is written.
+/// Place of a part of a route.
 fn locate(node: Node<'_>, part: &Part) -> Span {
     let found = match part {
         Part::Route => None,
@@ -396,7 +398,7 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
     found.unwrap_or_else(|| head(node))
 }
 
-/// The predicate or filter that a part of a route names.
+/// The predicate or filter that a part of a route refers to.
 fn place_of<'t>(node: Node<'t>, part: &Part) -> Option<Node<'t>> {
     let (list, at) = match part {
         Part::Predicate(at, _) => ("predicates", *at),
@@ -410,12 +412,12 @@ fn place_of<'t>(node: Node<'t>, part: &Part) -> Option<Node<'t>> {
     }
 }
 
-/// Whether a placeholder in it names a secret.
+/// Whether a placeholder below the node refers to a secret.
 fn holds_secret(node: Node<'_>) -> bool {
     node.written().is_some_and(fills_in_secret) || node.children().any(holds_secret)
 }
 
-/// Where an element is written, or the argument of it that is meant.
+/// Place of an element, or of the given argument of it.
 fn within(element: Node<'_>, arg: Option<&str>) -> Span {
     if element.kind() != Kind::Map {
         return element.span();

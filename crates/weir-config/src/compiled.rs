@@ -1,5 +1,5 @@
-//! The routes of a loaded configuration, compiled: by the thread that reads them, or by one beside
-//! it that the caller lends.
+//! Compilation of all routes of a configuration, on the reading thread or on a second one that the
+//! caller provides.
 
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
@@ -14,21 +14,21 @@ use crate::diagnostic::Diagnostic;
 use crate::loaded::Loaded;
 use crate::routes::{self, Written};
 
-/// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
+/// Minimum number of bytes of the texts for a second thread.
 const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
-/// Routes that are handed to the other thread together.
+/// Number of routes per message to the other thread.
 const CHUNK: usize = 64;
-/// Chunks that may wait for it.
+/// Maximum number of messages in its queue.
 const CHUNKS_MAX: usize = 8;
 
-/// What [`Loaded::check`] has looked at.
+/// Numbers from [`Loaded::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Routes, those included that are disabled or left out.
+    /// Number of routes, including disabled and rejected ones.
     pub routes: usize,
-    /// Routes that are tried one after the other, since no key tells them apart.
+    /// Number of routes without a distinguishing key, which are tried one by one.
     pub scanned: usize,
-    /// Pipelines without a mistake.
+    /// Number of pipelines without errors.
     pub pipelines: usize,
 }
 
@@ -37,14 +37,13 @@ pub struct Checked {
 pub struct Compiled {
     /// Routes in definition order.
     pub routes: Vec<Arc<Route<RouteTarget>>>,
-    /// The n-th is that of the route with position n; a route that is disabled or was left out has
-    /// one, too.
+    /// Definitions by position; includes disabled and rejected routes.
     pub definitions: Definitions,
 }
 
 impl Loaded {
-    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
-    /// routes are what serves only if [`Loaded::is_refused`] stays false.
+    /// Compiles every route and reports all problems: used at the start of the gateway. The routes
+    /// may serve only if [`Loaded::is_refused`] is still false.
     pub fn compile(&mut self) -> Compiled {
         let mut problems = Vec::new();
         let mut checks = Checks::new(self, &mut problems);
@@ -66,8 +65,8 @@ impl Loaded {
         compiled
     }
 
-    /// The same, with one thread that reads routes and keeps their definitions, and one that
-    /// compiles them; `None`, and nothing is done, where there is no second thread.
+    /// The same with two threads: one reads routes and keeps their definitions, the other compiles
+    /// them. `None`, without any effect, if there is no second thread.
     fn compile_beside(
         &self,
         checks: &mut Checks,
@@ -78,15 +77,16 @@ impl Loaded {
         let mut found = Vec::new();
         let mut routes = Vec::new();
         let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
-        // Memory is given back where it was taken, which costs both threads less.
+        // Buffers are returned to the thread that allocated them, which is cheaper for the
+        // allocator.
         let (done, used) = channel::<Vec<Written<'_>>>();
-        // Each function takes its ends, so that the other one ends if it panics.
+        // Each function owns its ends, so that the other function ends if it panics.
         let (mut sender, mut receiver) = (Some(sender), Some((receiver, done)));
         let mut compiling = || {
             let Some((receiver, done)) = receiver.take() else { return };
             for chunk in receiver {
                 routes.extend(chunk.iter().filter_map(|written| checks.route(written, &mut found)));
-                // Refused only if the other thread has panicked.
+                // Fails only if the other thread has panicked.
                 let _ = done.send(chunk);
             }
         };
@@ -97,7 +97,7 @@ impl Loaded {
                 definitions.push(&written.definition);
                 chunk.push(written);
                 if chunk.len() == CHUNK {
-                    // Refused only if the other thread has panicked, which then happens here.
+                    // Fails only if the other thread has panicked; the panic then continues here.
                     let _ = sender.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
                     used.try_iter().for_each(drop);
                 }
@@ -111,8 +111,8 @@ impl Loaded {
         Some(Compiled { routes, definitions })
     }
 
-    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
-    /// routes that are tried one after the other.
+    /// As [`Loaded::compile`], with slower checks: routes that can never match, and routes that are
+    /// tried one by one.
     pub fn check(&mut self) -> Checked {
         let mut problems = Vec::new();
         let mut count = 0;

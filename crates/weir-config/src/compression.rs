@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::spring::{self, Layers, Node};
 use crate::value;
 
-/// The filter for all routes, and where it is switched on.
+/// The filter for all routes, and the place of the property that enables it.
 pub(crate) fn global(layers: &Layers<'_>) -> Option<(NamedArgs, Span)> {
     let text = |node: Node<'_>| layers.resolve(&node.text().unwrap_or_default()).0.into_owned();
     let switch = layers.find("server.compression.enabled")?;

@@ -1,4 +1,4 @@
-//! Cross-origin rules as the configuration writes them: `globalcors` and `metadata.cors`.
+//! CORS rules of the configuration: `globalcors` and `metadata.cors`.
 
 use std::sync::Arc;
 
@@ -28,16 +28,16 @@ const GRANTS_NOTHING: &str = "`*` with credentials grants nothing: browsers refu
                               and a request with an Origin is answered 403";
 const LIST_ORIGINS: &str = "list the origins, or write `allowedOriginPatterns: \"*\"`";
 
-/// The rules that hold for every route.
+/// CORS rules that apply to every route.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GlobalCors {
     /// Path patterns with their rules, in the order written.
     pub rules: Vec<(String, Arc<CorsRule>)>,
-    /// `add-to-simple-url-handler-mapping`: preflights without a route are answered, too.
+    /// `add-to-simple-url-handler-mapping`: preflights for paths without a route are answered, too.
     pub without_route: bool,
 }
 
-/// What is wrong with a field, and what to do.
+/// A problem of a field, and its remedy.
 struct Wrong {
     field: String,
     message: String,
@@ -116,7 +116,7 @@ fn rule(
 /// The rule of a route, if it has one.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All its problems.
 pub(crate) fn of_route(definition: &RouteDefinition) -> Result<Option<CorsRule>, Vec<Problem>> {
     let Some(written) = definition.metadata.get("cors") else { return Ok(None) };
     let problem = |message: String, help: String| {
@@ -144,7 +144,7 @@ pub(crate) fn of_route(definition: &RouteDefinition) -> Result<Option<CorsRule>,
     }
 }
 
-/// What is to be said of a route's rule that can be read.
+/// The remark on a valid CORS rule of a route, if there is one.
 pub(crate) fn remark_of_route(definition: &RouteDefinition) -> Option<Problem> {
     let fields = definition.metadata.get("cors")?.as_object()?;
     let mut configuration = CorsConfiguration::default();
@@ -156,7 +156,7 @@ pub(crate) fn remark_of_route(definition: &RouteDefinition) -> Option<Problem> {
     configuration.grants_nothing().then_some(said)
 }
 
-/// The texts of a list, of a map with numbered keys (as Spring makes of a list), or of one text.
+/// The texts of a list, of a map with numbered keys (Spring's form of a list), or a single text.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Array(list) => list.iter().flat_map(texts).collect(),

@@ -1,4 +1,4 @@
-//! Many route definitions in little memory.
+//! A compressed list of route definitions.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,30 +6,30 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_route::{NamedArgs, RouteDefinition};
 
-/// Definitions in one block. A block is what is expanded to read one of them: a few microseconds.
+/// Number of definitions in a block. Reading one definition decompresses its block: a few
+/// microseconds.
 const BLOCK: usize = 64;
 
 /// Route definitions in a dense form: a parsed one takes thirty times the memory, and most are kept
-/// only to be shown.
+/// only for display.
 ///
-/// Each is JSON that leaves out what is as ever and writes predicates and filters as shortcuts
-/// where that says the same. Routes of a large table repeat each other, so they are compressed in
-/// blocks.
+/// Each is JSON without default values, with predicates and filters as shortcuts where that is
+/// equivalent. Routes of a large table are similar, so they are compressed in blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     /// Lines of JSON, compressed, [`BLOCK`] in each.
     blocks: Vec<Box<[u8]>>,
-    /// The lines of the block that is not full yet.
+    /// The lines of the last block, which is not full yet.
     open: Vec<u8>,
     /// Hashes of the ids in order.
     ids: Vec<u32>,
 }
 
-/// Reads definitions; quick for those that lie next to each other.
+/// A reader of definitions; fast for adjacent ones.
 #[derive(Debug)]
 pub struct Reader<'d> {
     definitions: &'d Definitions,
-    /// Which block is expanded.
+    /// Number of the decompressed block.
     block: Option<usize>,
     lines: Vec<u8>,
 }
@@ -81,12 +81,12 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A number as it is usually written.
+/// Whether a number is written without leading zeros.
 fn is_plain(digits: &str) -> bool {
     digits == "0" || digits.starts_with(|c: char| matches!(c, '1'..='9'))
 }
 
-/// Whether [`weir_route::parse_shortcut`] gives the same back.
+/// Whether [`weir_route::parse_shortcut`] restores the same definition.
 fn is_shortcut(named: &NamedArgs) -> bool {
     let name = named.name.trim();
     let mut args = named.args.iter().enumerate();
@@ -101,7 +101,7 @@ fn is_shortcut(named: &NamedArgs) -> bool {
 }
 
 impl Definitions {
-    /// Adds `definition` behind the others.
+    /// Appends `definition`.
     pub fn push(&mut self, definition: &RouteDefinition) {
         let dense = Dense {
             id: &definition.id,
@@ -114,7 +114,7 @@ impl Definitions {
             group: &definition.group,
         };
         let start = self.open.len();
-        // A definition is made of texts and JSON values: writing it to memory cannot fail.
+        // A definition consists of texts and JSON values: serializing it to memory cannot fail.
         if serde_json::to_writer(&mut self.open, &dense).is_err() {
             self.open.truncate(start);
         }
@@ -126,22 +126,22 @@ impl Definitions {
         }
     }
 
-    /// How many there are.
+    /// Number of definitions.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no definitions.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// The n-th.
+    /// Definition number `n`.
     pub fn get(&self, n: usize) -> Option<RouteDefinition> {
         self.reader().get(n)
     }
 
-    /// Numbers of those called `id`, in order.
+    /// Numbers of the definitions with the id `id`, in order.
     pub fn find(&self, id: &str) -> Vec<usize> {
         let hash = hash_of(id);
         let same = self.ids.iter().enumerate().filter(|(_, other)| **other == hash);
@@ -149,18 +149,18 @@ impl Definitions {
         same.map(|(n, _)| n).filter(called).collect()
     }
 
-    /// Reads several.
+    /// A reader, for several definitions.
     pub fn reader(&self) -> Reader<'_> {
         Reader { definitions: self, block: None, lines: Vec::new() }
     }
 
-    /// All in order.
+    /// All definitions in order.
     pub fn iter(&self) -> impl Iterator<Item = RouteDefinition> + '_ {
         let mut reader = self.reader();
         (0..self.len()).filter_map(move |n| reader.get(n))
     }
 
-    /// Memory they take, in bytes.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(|block| block.len()).sum();
         blocks
@@ -169,7 +169,7 @@ impl Definitions {
             + self.ids.capacity() * size_of::<u32>()
     }
 
-    /// Gives back memory kept for more.
+    /// Frees unused capacity.
     pub fn shrink_to_fit(&mut self) {
         self.blocks.shrink_to_fit();
         self.open.shrink_to_fit();
@@ -178,7 +178,7 @@ impl Definitions {
 }
 
 impl Reader<'_> {
-    /// The n-th definition.
+    /// Definition number `n`.
     pub fn get(&mut self, n: usize) -> Option<RouteDefinition> {
         let Definitions { blocks, open, .. } = self.definitions;
         let block = n / BLOCK;
@@ -192,7 +192,7 @@ impl Reader<'_> {
                 &self.lines
             }
         };
-        // JSON has no line end outside of its texts, and escapes those inside.
+        // JSON has no line break outside of strings, and escapes those inside.
         let mut ends = memchr::memchr_iter(b'\n', lines);
         let start = match n % BLOCK {
             0 => 0,
@@ -205,7 +205,7 @@ impl Reader<'_> {
 fn hash_of(id: &str) -> u32 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
-    // Half of it tells ids apart well enough.
+    // 32 bits distinguish ids well enough.
     hasher.finish() as u32
 }
 
@@ -270,7 +270,7 @@ mod tests {
         check(r#"{"id":"","enabled":false,"order":-1,"metadata":{"a":[1]}}"#, 70);
         check(r#"{"id":"a","group":"shop"}"#, 40);
         check(r#"{"predicates":[{"name":"Path","args":{"pattern":"/x"}}]}"#, 80);
-        // No shortcut says these.
+        // These cannot be written as shortcuts.
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_0":"a,b"}}]}"#, 80);
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_1":"a"}}]}"#, 80);
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_0":" a"}}]}"#, 80);

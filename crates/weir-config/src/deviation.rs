@@ -1,16 +1,15 @@
-//! Where weir differs from Spring Cloud Gateway on purpose: one list for `weir check` and the
-//! reference.
+//! Deliberate differences from Spring Cloud Gateway: one list for `weir check` and the reference.
 
-/// One difference.
+/// A difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Deviation {
-    /// What it is about.
+    /// Subject of the difference.
     pub topic: &'static str,
-    /// What weir does.
+    /// Behaviour of weir.
     pub weir: &'static str,
-    /// What Spring Cloud Gateway 5.0 does.
+    /// Behaviour of Spring Cloud Gateway 5.0.
     pub scg: &'static str,
-    /// The setting that brings Spring Cloud Gateway's behaviour back, if there is one.
+    /// The setting that restores Spring Cloud Gateway's behaviour, if there is one.
     pub switch: Option<&'static str>,
 }
 

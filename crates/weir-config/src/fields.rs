@@ -1,4 +1,4 @@
-//! Fields of one thing, each read with its place.
+//! Fields of a configuration object, each read with its place.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, child, key};
 use crate::value::nearest;
 
-/// What is written of one thing, in several layers, and what is wrong with it.
+/// The fields of an object over several layers, and their problems.
 pub(crate) struct Fields<'a, 'l> {
     pub layers: &'a Layers<'l>,
     /// The highest layer first.
     nodes: Vec<Node<'l>>,
-    /// What it is, for messages: `pipeline 'front'`.
+    /// Description of the object, for messages: `pipeline 'front'`.
     what: String,
     /// Problems so far.
     pub problems: &'a mut Vec<Diagnostic>,
@@ -37,7 +37,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         Self { layers, nodes, what, problems }
     }
 
-    /// The fields below `name`, if there are any.
+    /// The fields of the object in field `name`, if it exists.
     pub fn below(&mut self, name: &str) -> Option<Fields<'_, 'l>> {
         let nodes: Vec<_> = self.nodes.iter().filter_map(|node| child(*node, name)).collect();
         if nodes.is_empty() {
@@ -53,7 +53,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         Fields { layers: self.layers, nodes: vec![node], what, problems: &mut *self.problems }
     }
 
-    /// Where the thing itself stands.
+    /// Place of the object itself.
     pub fn at(&self) -> Span {
         self.nodes.first().map(|node| node.key_span()).unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         self.nodes.iter().find_map(|node| child(*node, name))
     }
 
-    /// Every field, the highest layer first.
+    /// All fields, from the highest layer down.
     pub fn entries(&self) -> Vec<Node<'l>> {
         self.nodes.iter().flat_map(|node| node.children()).collect()
     }
@@ -76,7 +76,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         self.node(name).map(|node| self.text_of(node)).filter(|written| !written.text.is_empty())
     }
 
-    /// A list, or a text of several with commas between them.
+    /// A list, or a comma-separated text.
     pub fn texts(&self, name: &str) -> Vec<Written> {
         let Some(node) = self.node(name) else { return Vec::new() };
         let nodes: Vec<_> = match node.kind() {
@@ -91,7 +91,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         parts.filter(|written| !written.text.is_empty()).collect()
     }
 
-    /// Notes what is wrong.
+    /// Reports a problem.
     pub fn wrong(&mut self, at: Span, message: impl std::fmt::Display, help: impl Into<String>) {
         let message = format!("{}: {message}", self.what);
         let found = Diagnostic::new(Code::InvalidValue, message).at(at).help(help);
@@ -100,7 +100,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         }
     }
 
-    /// What `read` makes of a field; `None` if it is not there or wrong.
+    /// The value of a field, parsed by `read`; `None` if it is missing or invalid.
     pub fn value<T>(
         &mut self,
         name: &str,
@@ -120,7 +120,7 @@ impl<'a, 'l> Fields<'a, 'l> {
         self.value(name, "a duration such as `5s`", |text| parse_duration(text).ok())
     }
 
-    /// Refuses fields that are not in `known`.
+    /// Reports fields that are not in `known`.
     pub fn only(&mut self, known: &[&str]) {
         for entry in self.entries() {
             if known.iter().any(|name| key::same(name, entry.key())) {

@@ -1,4 +1,4 @@
-//! Paths within the gateway that routes and breakers lead to, and whether a route takes them.
+//! Internal forwards of routes and breakers, and whether a route matches their path.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,10 +12,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use weir_snapshot::{RouteTarget, Upstream};
 
-/// Paths that are looked at, each by all routes.
+/// Maximum number of checked paths; each is compared with all routes.
 const PATHS_MAX: usize = 100;
 
-/// A finding for each path that no route of `index` takes. `place` tells where a route is written.
+/// A finding for each path that no route of `index` matches. `place` returns the place of a route.
 pub(crate) fn astray(
     index: &Index<RouteTarget>,
     place: impl Fn(u64) -> Span,
@@ -56,7 +56,7 @@ fn finding(path: &str, how: &str) -> Diagnostic {
     Diagnostic::new(Code::ForwardAstray, message).help(help)
 }
 
-/// Whether the paths of any route let `path` in; its other predicates depend on the request.
+/// Whether the path predicates of any route match `path`; other predicates depend on the request.
 fn is_taken(index: &Index<RouteTarget>, path: &str) -> bool {
     let mut head = RequestHead::default();
     head.set_method(b"GET");

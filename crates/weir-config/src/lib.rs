@@ -1,7 +1,7 @@
-//! Spring configuration files to a checked, compiled [`Snapshot`](weir_snapshot::Snapshot).
+//! Compiles Spring configuration files to a checked [`Snapshot`](weir_snapshot::Snapshot).
 //!
-//! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading
-//! files and the environment is done by the caller.
+//! Pure: the input is text, the output a snapshot or all problems with their places. The caller
+//! reads files and the environment.
 
 #![deny(
     clippy::disallowed_methods,

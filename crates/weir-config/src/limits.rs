@@ -7,8 +7,8 @@ use crate::spring::{Layers, Node, child, key};
 
 const NAME: &str = "weir.limits";
 
-/// Every limit of the layers; of two with one name the higher one counts. One with a problem is
-/// named, and refuses the configuration.
+/// Every limit of the layers; a higher layer overrides a limit of the same name. A limit with a
+/// problem is kept, but the configuration is rejected.
 pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
     let mut limits: Vec<LimitDefinition> = Vec::new();
     for node in layers.all(NAME).flat_map(Node::children) {
@@ -19,7 +19,7 @@ pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec
     limits
 }
 
-/// `weir.key-resolvers`: what names of Java beans mean.
+/// `weir.key-resolvers`: keys by the name of a Java bean.
 pub(crate) fn key_resolvers(
     layers: &Layers<'_>,
     problems: &mut Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
+//! Loading of a configuration: [`Loader`] takes texts and makes a checked [`Loaded`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,10 +31,10 @@ use crate::spring::{Documents, Kind, Layers, Node};
 use crate::upstreams;
 use weir_snapshot::Settings;
 
-/// Takes the texts of a configuration, one by one.
+/// Collects the texts of a configuration.
 ///
-/// Add the files first, then what [`Loader::imports`] asks for; ask [`Loader::active_profiles`]
-/// which `application-{profile}` files are wanted, add those and what they import, then
+/// Add the files first, then answer [`Loader::imports`]. [`Loader::active_profiles`] determines
+/// which `application-{profile}` files to add, again with their imports. Then call
 /// [`Loader::load`]. Every text is parsed once.
 #[derive(Debug)]
 pub struct Loader {
@@ -50,14 +50,14 @@ pub struct Loader {
     files: Option<FileAccess>,
 }
 
-/// A configuration, read and checked as a whole; routes are read from it one at a time.
+/// A configuration, read and checked as a whole, except for routes, which are read one at a time.
 ///
 /// It holds the parsed texts: drop it once the routes are compiled.
 #[derive(Debug)]
 pub struct Loaded {
     /// Settings that apply to all routes.
     pub settings: Arc<Settings>,
-    /// Compiles routes as this configuration has them compiled; outlives this value.
+    /// Compiler of routes under this configuration; outlives this value.
     pub compiler: Arc<Compiler>,
     /// `default-filters`.
     pub default_filters: Vec<NamedArgs>,
@@ -65,7 +65,7 @@ pub struct Loaded {
     pub profiles: Vec<String>,
     /// Findings so far; those about routes are added as routes are read.
     pub diagnostics: Vec<Diagnostic>,
-    /// Servers that parts of it come from.
+    /// Servers that parts of the configuration come from.
     pub servers: Vec<Server>,
     /// Imports that were not read.
     pub unread: Vec<String>,
@@ -76,8 +76,8 @@ pub struct Loaded {
 }
 
 impl Loader {
-    /// Takes what does not come from files: environment variables, `--set key=value` texts, and the
-    /// profiles named on the command line.
+    /// Takes the parts that do not come from files: environment variables, `--set key=value` texts,
+    /// and the profiles of the command line.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
         let documents = Documents::new(environment, sets, profiles);
         Self {
@@ -94,14 +94,14 @@ impl Loader {
         }
     }
 
-    /// Keys the hash of the route table: nobody who does not know `seed` can write routes that
-    /// share a place in it.
+    /// Keys the hash of the route table, so that nobody without `seed` can construct colliding
+    /// routes.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Reads long texts, and builds large tables, on this thread and one `beside` it.
+    /// Reads long texts, and builds large tables, with a second thread.
     pub fn with_thread(mut self, beside: Beside) -> Self {
         self.documents.beside = beside;
         self
@@ -113,7 +113,8 @@ impl Loader {
         self
     }
 
-    /// Takes services from what registries list in `directory`; it outlives the configuration.
+    /// Looks up services in `directory`, which holds the instances of registries and outlives the
+    /// configuration.
     pub fn with_directory(mut self, directory: &Arc<Directory>) -> Self {
         self.directory = Arc::clone(directory);
         self
@@ -143,48 +144,48 @@ impl Loader {
         self
     }
 
-    /// Reads files that the configuration names by this function.
+    /// Sets the functions that read files named in the configuration.
     pub fn with_files(mut self, files: FileAccess) -> Self {
         self.files = Some(files);
         self
     }
 
-    /// Takes a file. Of two the later one wins.
+    /// Adds a file. Later files override earlier ones.
     pub fn add(&mut self, source: Source) {
         self.documents.add(source);
     }
 
-    /// Takes a `bootstrap.yml` or the like, which every other file overrides. With one, servers are
-    /// asked that no import names.
+    /// Adds a `bootstrap.yml` or similar file, which every other file overrides. It also implies
+    /// imports from servers.
     pub fn add_bootstrap(&mut self, source: Source) {
         self.documents.add_bootstrap(source);
     }
 
-    /// What is to be read besides, each once. Before profiles are known: the files and directories
-    /// that documents without a condition import. With the active profiles: everything else. Ask
-    /// again after the answers, as what was read may import more.
+    /// Imports that must be read, each once. Before profiles are known: files and directories that
+    /// unconditional documents import. With the active profiles: everything else. Call it again
+    /// after the answers, because imported documents may contain imports.
     pub fn imports(&mut self, active: Option<&[String]>) -> Vec<Import> {
         self.imports.wanted(&mut self.documents, active)
     }
 
-    /// Takes what became of one of [`Loader::imports`].
+    /// Takes the result of one of [`Loader::imports`].
     pub fn answer(&mut self, import: &Import, outcome: Outcome) {
         self.imports.answer(import, outcome, &mut self.documents);
     }
 
-    /// The text of a property as the texts taken so far have it; empty if none has it.
+    /// The text of a property in the documents so far; empty if it is not set.
     pub fn text(&self, name: &str, active: &[String]) -> String {
         let layers = self.documents.layers(active);
         let text = layers.find(name).and_then(|node| node.text()).unwrap_or_default();
         layers.resolve(&text).0.trim().to_owned()
     }
 
-    /// The profiles that are active, as far as the texts taken so far tell.
+    /// The active profiles, according to the documents so far.
     pub fn active_profiles(&self) -> Vec<String> {
         self.documents.active_profiles()
     }
 
-    /// Reads all but the routes. Imports that nobody has answered are told as not read.
+    /// Loads everything except the routes. Unanswered imports are reported as not read.
     pub fn load(mut self) -> Loaded {
         let active = self.documents.active_profiles();
         for import in self.imports(Some(&active)) {
@@ -253,8 +254,8 @@ impl Loader {
     }
 }
 
-/// Whether the gateway's own port is opened: not where there are pipelines, and neither routes nor
-/// a port are written.
+/// Whether the gateway's own port is opened: not if there are pipelines, but neither routes nor a
+/// port.
 fn serves_http(layers: &Layers<'_>, settings: &Settings) -> bool {
     layers.find("weir.pipelines").is_none()
         || layers.first_of(&routes::names_of_both("routes")).is_some()
@@ -263,12 +264,12 @@ fn serves_http(layers: &Layers<'_>, settings: &Settings) -> bool {
 }
 
 impl Loaded {
-    /// The texts that the findings point into.
+    /// The texts that findings refer to.
     pub fn sources(&self) -> &Sources {
         &self.documents.sources
     }
 
-    /// The files that API definitions were read from, and the folders they were looked for in.
+    /// The files that API definitions were read from, and the folders that were searched.
     pub fn definition_files(&self) -> &[PathBuf] {
         self.compiler.definition_files()
     }
@@ -278,20 +279,19 @@ impl Loaded {
         self.compiler.filter_options().descriptors.as_ref()
     }
 
-    /// Whether anything refuses the configuration.
+    /// Whether a finding rejects the configuration.
     pub fn is_refused(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Puts the findings in the order of the texts.
+    /// Sorts the findings by their place.
     pub fn sort_findings(&mut self) {
         self.diagnostics.sort_by_key(|finding| {
             finding.at.map(|span| (span.source, span.start)).unwrap_or((u32::MAX, 0))
         });
     }
 
-    /// What servers say: each property with a number that another value changes. Values
-    /// themselves cannot be read from it.
+    /// The properties of servers, each with a hash of its value, which does not reveal the value.
     pub fn remote_properties(&self) -> BTreeMap<String, u64> {
         let mut found = BTreeMap::new();
         for document in self.documents.remote(&self.profiles) {
@@ -304,8 +304,8 @@ impl Loaded {
         self.documents.layers(&self.profiles)
     }
 
-    /// Every route as it is written, with the place where it starts, in definition order. Routes
-    /// with a wrong shape are reported and left out; nothing else is checked.
+    /// All route definitions with the place of each, in definition order. Routes with a wrong shape
+    /// are reported and omitted; nothing else is checked.
     pub fn definitions(&mut self) -> Vec<(RouteDefinition, Span)> {
         let mut list = Vec::new();
         let mut problems = Vec::new();
@@ -317,7 +317,7 @@ impl Loaded {
     }
 }
 
-/// Every value at and below `node` under its path, unless one of higher priority is there.
+/// Adds all values at and below `node` by path, unless a higher layer has set them.
 fn flatten(node: Node<'_>, path: &mut String, found: &mut BTreeMap<String, u64>) {
     if let Some(text) = node.text() {
         let mut hasher = DefaultHasher::new();

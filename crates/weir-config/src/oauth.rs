@@ -1,4 +1,4 @@
-//! This gateway as a client of authorization servers: `spring.security.oauth2.client.*`.
+//! The gateway as an OAuth client: `spring.security.oauth2.client.*`.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::spring::{self, Layers, Node, key};
 
 const ROOT: &str = "spring.security.oauth2.client";
 
-/// Clients that get tokens for themselves. A registration that has users log in is an error unless
-/// `ignores` that: its routes would stand open.
+/// Clients with the grant `client_credentials`. A registration for user login is an error unless
+/// `ignores` is set: the routes would be unprotected.
 pub(crate) fn clients(
     layers: &Layers<'_>,
     ignores: bool,

@@ -1,4 +1,4 @@
-//! Configuration that predicates and filters use besides their arguments.
+//! Configuration that predicates and filters use in addition to their arguments.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ pub(crate) fn descriptors(
     files.map(|files| Descriptors::new(files.read_bytes, folder, &prefixes))
 }
 
-/// Rules for forwarded heads; the safe default if they are wrong.
+/// Rules for forwarded heads; the safe default if they are invalid.
 pub(crate) fn forwarding(
     settings: &Settings,
     layers: &Layers<'_>,

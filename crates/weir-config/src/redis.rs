@@ -1,4 +1,4 @@
-//! Where Redis is, and what it is used for: `spring.data.redis.*`, `redis-rate-limiter.*`,
+//! Address of Redis and its uses: `spring.data.redis.*`, `redis-rate-limiter.*`,
 //! `filter.request-rate-limiter.*`.
 
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::routes::names;
 use crate::spring::{self, Layers, Node};
 use crate::value;
 
-/// Its name since Spring Boot 3, and before.
+/// The prefix since Spring Boot 3, and the older one.
 const ROOTS: [&str; 2] = ["spring.data.redis", "spring.redis"];
 
 const FLAG: &str = "`true` or `false`";
 const HEADER: &str = "the name of a header";
 const TIME: &str = "a duration such as `500ms`";
 
-/// What holds for every RequestRateLimiter.
+/// Defaults of every RequestRateLimiter.
 pub(crate) fn rate_limiting(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> RateLimiting {
     let mut reading = Reading { layers, problems };
     let usual = RateLimiting::default();
@@ -46,7 +46,7 @@ pub(crate) fn rate_limiting(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>)
     RateLimiting { redis: redis(&mut reading), headers, deny_empty_key, empty_key_status }
 }
 
-/// Where Redis is; `None` if nothing says so.
+/// Address of Redis; `None` if it is not configured.
 fn redis(reading: &mut Reading<'_, '_>) -> Option<Arc<RedisSettings>> {
     let layers = reading.layers;
     let root = ROOTS.into_iter().find(|root| {
@@ -85,7 +85,7 @@ struct Reading<'a, 'l> {
 }
 
 impl Reading<'_, '_> {
-    /// What `node` says, if anything; what makes no sense is reported.
+    /// The value of a field, if it is set; invalid values are reported.
     fn get<T>(
         &mut self,
         node: Option<Node<'_>>,
@@ -101,7 +101,7 @@ impl Reading<'_, '_> {
         }
         let found = read(text);
         if found.is_none() {
-            // It may be a password, or a URL with one.
+            // The value may be a password, or a URL with one.
             let found = Diagnostic::new(Code::InvalidValue, format!("this is not {what}"));
             self.problems.push(found.at(node.span()).help(format!("write {what}")).secret(true));
         }
@@ -141,7 +141,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }
 
-/// `host:port`, or a host alone.
+/// Parses `host:port`, or a host alone.
 fn address(text: &str) -> Option<(String, u16)> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
@@ -153,7 +153,7 @@ fn address(text: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-/// `redis://user:password@host:port/database`, or `rediss:` for TLS.
+/// Parses `redis://user:password@host:port/database`, or `rediss:` for TLS.
 fn of_url(text: &str) -> Option<RedisSettings> {
     let (scheme, rest) = text.split_once("://")?;
     let tls = match scheme {

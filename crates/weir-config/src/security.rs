@@ -1,5 +1,5 @@
-//! Who may come in: `spring.security.oauth2.resourceserver.jwt.*`, `weir.security.*` and
-//! `weir.api-keys`, `weir.users`.
+//! Authentication: `spring.security.oauth2.resourceserver.jwt.*`, `weir.security.*`,
+//! `weir.api-keys` and `weir.users`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use weir_snapshot::Settings;
 const JWT: &str = "spring.security.oauth2.resourceserver.jwt";
 const PERMIT: &str = "weir.security.permit";
 
-/// Reads a file that the configuration names.
+/// Reads a file named in the configuration.
 pub(crate) type ReadFile = fn(&Path) -> std::io::Result<String>;
 
 struct Reading<'a, 'l> {
@@ -27,7 +27,7 @@ struct Reading<'a, 'l> {
     problems: &'a mut Vec<Diagnostic>,
 }
 
-/// What the layers say of tokens; `None` if nothing.
+/// Token verification of the layers; `None` if it is not configured.
 pub(crate) fn security(
     layers: &Layers<'_>,
     settings: &Settings,
@@ -74,8 +74,8 @@ impl<'l> Reading<'_, 'l> {
         self.problems.push(found);
     }
 
-    /// Where the keys are, and who must have issued tokens. Spring takes the public key first, then
-    /// the set of keys, then the issuer.
+    /// The source of keys, and the expected issuer. Spring uses the public key first, then the key
+    /// set, then the issuer.
     fn keys(
         &mut self,
         whole: Node<'l>,
@@ -142,7 +142,7 @@ impl<'l> Reading<'_, 'l> {
             (Err(_), None) => return None,
         };
         settings.claim = self.text("authorities-claim-name").map(|(text, _)| text);
-        // An empty prefix is one, too.
+        // An empty prefix is a valid one.
         if let Some(prefix) = self.node("authority-prefix").and_then(Node::text) {
             settings.prefix = self.layers.resolve(&prefix).0.into_owned();
         }
@@ -193,7 +193,7 @@ impl<'l> Reading<'_, 'l> {
     }
 }
 
-/// `weir.api-keys`: names and keys, or hashes of keys.
+/// `weir.api-keys`: keys or hashes of keys, by name.
 pub(crate) fn api_keys(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> ApiKeys {
     let mut keys = ApiKeys::default();
     let mut known: Vec<String> = Vec::new();
@@ -226,7 +226,7 @@ pub(crate) fn api_keys(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> A
     keys
 }
 
-/// `weir.users`: names, and passwords or hashes of them.
+/// `weir.users`: passwords or hashes of them, by name.
 pub(crate) fn users(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Users {
     let mut users = Users::default();
     for entry in layers.all("weir.users").flat_map(Node::children) {

@@ -1,14 +1,14 @@
-//! Texts that a configuration is made of, and places in them.
+//! Texts of a configuration, and places in them.
 //!
-//! A [`Span`] is four small numbers that every node of a tree can afford; a [`Place`] is what an
-//! operator reads. [`Sources`] turns one into the other.
+//! A [`Span`] consists of small numbers, cheap enough for every node of a tree; a [`Place`] is its
+//! form for operators. [`Sources`] converts spans to places.
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Largest text taken, in bytes. Offsets are 31 bits wide; a route file of 1,000,000 routes has
-/// about 200 MB.
+/// Maximum size of a text, in bytes. Offsets are 31 bits wide; a file of 1,000,000 routes has about
+/// 200 MB.
 pub const SOURCE_BYTES_MAX: usize = 512 << 20;
 
 /// Syntax of a source.
@@ -20,12 +20,12 @@ pub enum Format {
     Properties,
     /// JSON: an object of properties, or an array of route definitions.
     Json,
-    /// Pipelines as piped writes them.
+    /// Pipelines in piped's ini format.
     Ini,
 }
 
 impl Format {
-    /// The format that a file name's ending names.
+    /// The format for the extension of a file name.
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, ending) = name.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
@@ -47,8 +47,8 @@ pub struct Source {
     pub text: Arc<str>,
     /// Its syntax.
     pub format: Format,
-    /// The profile of an `application-{profile}.yml`; such a source counts only while that profile
-    /// is active, and then before those without one.
+    /// The profile of an `application-{profile}.yml`; such a source is used only while that profile
+    /// is active, and then overrides those without a profile.
     pub profile: Option<String>,
 }
 
@@ -62,11 +62,11 @@ impl Source {
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// Which source, by number.
+    /// Number of the source.
     pub source: u32,
     /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn offset(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX) & (u32::MAX >> 1)
 }
 
-/// A position as an operator reads it.
+/// A position, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name of the source.
@@ -95,23 +95,23 @@ impl std::fmt::Display for Place {
 /// A line of a source with a marked range, for an excerpt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Excerpt<'a> {
-    /// The line without its end.
+    /// The line without its line break.
     pub line: &'a str,
     /// Marked bytes of `line`.
     pub start: usize,
-    /// Behind the last marked byte.
+    /// End of the marked bytes of `line`.
     pub end: usize,
-    /// The line is longer: this is what surrounds the mark.
+    /// The line is longer: this is the part around the mark.
     pub cut: bool,
 }
 
-/// Most bytes of a line that an excerpt has before its mark. Far more than is shown: a key hides
-/// its secret over that distance.
+/// Maximum number of bytes before the mark in an excerpt. Far more than is displayed, because a key
+/// must be found to mask its secret.
 const BEFORE_BYTES_MAX: usize = 64 * 1024;
-/// Most bytes of a line that an excerpt has from the start of its mark on.
+/// Maximum number of bytes after the start of the mark in an excerpt.
 const BEHIND_BYTES_MAX: usize = 1024;
-/// Characters of a text are counted once in blocks of so many bytes, so that the columns of many
-/// findings on one long line do not each take a walk along the line.
+/// Characters are counted once per block of this size, so that the columns of many findings in one
+/// long line do not each need a scan of the line.
 const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Every text of one configuration, by number.
@@ -122,35 +122,35 @@ pub struct Sources {
     hidden: Vec<String>,
 }
 
-/// A shorter text is not looked for: it may stand anywhere.
+/// Minimum length of such a text: a shorter one could occur anywhere.
 const HIDDEN_BYTES_MIN: usize = 4;
 
 #[derive(Debug)]
 struct Entry {
     name: Arc<str>,
     text: Arc<str>,
-    /// Offsets of the first byte of each line, found when first asked for.
+    /// Offsets of the first byte of each line, computed on first use.
     lines: OnceLock<Vec<u32>>,
-    /// Characters before each block of [`BLOCK_BYTES`], counted when first asked for.
+    /// Characters before each block of [`BLOCK_BYTES`], computed on first use.
     blocks: OnceLock<Vec<u32>>,
 }
 
 impl Sources {
-    /// Adds a text and gives its number.
+    /// Adds a text and returns its number.
     pub fn add(&mut self, name: Arc<str>, text: Arc<str>) -> u32 {
         let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         self.list.push(Entry { name, text, lines: OnceLock::new(), blocks: OnceLock::new() });
         number
     }
 
-    /// No finding shows this text from now on.
+    /// Prevents findings from showing this text.
     pub(crate) fn keep_secret(&mut self, text: &str) {
         if text.len() >= HIDDEN_BYTES_MIN {
             self.hidden.push(text.to_owned());
         }
     }
 
-    /// `text` without what no finding may show.
+    /// Masks the texts that no finding may show.
     pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let hide = |text: Cow<'t, str>, secret: &String| match text.contains(secret) {
             true => Cow::Owned(text.replace(secret, "******")),
@@ -164,7 +164,7 @@ impl Sources {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -202,8 +202,8 @@ impl Sources {
         Place { file: Arc::clone(&entry.name), line, column }
     }
 
-    /// The line in which a span starts, or what surrounds the span in a long one, and the part of
-    /// the span that lies in it.
+    /// The line in which a span starts, or the part around the span in a long line, and the part of
+    /// the span within it.
     pub(crate) fn excerpt(&self, span: Span) -> Option<Excerpt<'_>> {
         let entry = self.list.get(span.source as usize)?;
         let (_, start) = entry.line_of(span.start);
@@ -221,7 +221,7 @@ impl Sources {
 }
 
 impl Entry {
-    /// Number (from 1) and first byte of the line that `offset` lies in.
+    /// Number (from 1) and first byte of the line of `offset`.
     fn line_of(&self, offset: u32) -> (usize, usize) {
         let lines = self.lines.get_or_init(|| line_starts(&self.text));
         let line = lines.partition_point(|start| *start <= offset).max(1);
@@ -251,7 +251,7 @@ fn chars_in(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// Lines end at LF, CRLF or a lone CR, as YAML and Java have it.
+/// Lines end at LF, CRLF or a lone CR, as in YAML and Java.
 fn line_starts(text: &str) -> Vec<u32> {
     let bytes = text.as_bytes();
     let mut starts = vec![0];

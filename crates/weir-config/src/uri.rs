@@ -1,37 +1,37 @@
-//! The uri of a route: where it leads (scg.md 1.6).
+//! Parsing of a route's uri (scg.md 1.6).
 
 use weir_filter::{Scheme, Target};
 
-/// A uri that can be served.
+/// A valid uri of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouteUri {
-    /// Where it leads.
+    /// Its destination.
     pub destination: Destination,
-    /// A path or query behind the authority, which counts for nothing.
+    /// A path or query after the authority, which is ignored.
     pub ignored: Option<String>,
 }
 
-/// Where a uri leads.
+/// Destination of a uri.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// `http`, `ws`, `https`, `wss`.
     Target(Target),
     /// `lb://name`, in lower case; the scheme is that of `lb:ws://name`.
     Service { name: String, scheme: Option<Scheme> },
-    /// `no:`; any other scheme that no routing filter knows, by its name.
+    /// `no:`; or the name of a scheme that no routing filter knows.
     Nowhere(String),
-    /// `forward:/path`: the route of that path.
+    /// `forward:/path`: the route that matches this path.
     Forward(String),
     /// `fn:`, `stream:`.
     Internal(String),
 }
 
-/// Why a uri is none.
+/// Reason for which a uri is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriError {
-    /// What is wrong.
+    /// Description.
     pub message: String,
-    /// What to do.
+    /// A remedy.
     pub help: String,
 }
 
@@ -41,13 +41,13 @@ impl UriError {
     }
 }
 
-/// Longest uri in bytes.
+/// Maximum length of a uri in bytes.
 const BYTES_MAX: usize = 8 * 1024;
 
-/// Reads the uri of a route.
+/// Parses the uri of a route.
 ///
 /// # Errors
-/// What is wrong with it; the texts say nothing of user and password.
+/// The reason if it is invalid, without user and password.
 pub(crate) fn parse(text: &str) -> Result<RouteUri, UriError> {
     let text = text.trim();
     if text.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn parse(text: &str) -> Result<RouteUri, UriError> {
         return Err(UriError::new("the uri has no scheme", help));
     };
     match scheme.to_ascii_lowercase().as_str() {
-        // Java reads `localhost:8080` so, and the operator meant a host.
+        // Java parses `localhost:8080` as a scheme, but the operator meant a host.
         "localhost" => {
             let help = format!("put a scheme in front: `http://{text}`");
             Err(UriError::new("the uri has no scheme", help))
@@ -83,7 +83,7 @@ pub(crate) fn parse(text: &str) -> Result<RouteUri, UriError> {
             Ok(plain(Destination::Forward(path.to_owned())))
         }
         name @ ("fn" | "stream") => Ok(plain(Destination::Internal(name.to_owned()))),
-        // `myhost:8080/x`: digits behind the colon are a port, and no scheme ends so.
+        // `myhost:8080/x`: digits after the colon are a port, not a scheme-specific part.
         name if rest.starts_with(|c: char| c.is_ascii_digit()) => {
             let help = format!("put a scheme in front: `http://{text}`");
             Err(UriError::new(format!("`{name}` is no scheme"), help))
@@ -104,7 +104,8 @@ fn named(bad: char) -> String {
     }
 }
 
-/// What Java's `URI` takes, and letters of other scripts (class `java.net.URI`, "other" category).
+/// Whether Java's `URI` accepts a character, including letters of other scripts (class
+/// `java.net.URI`, "other" category).
 fn is_uri_char(c: char) -> bool {
     match c {
         '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}' => false,
@@ -131,7 +132,7 @@ fn target(scheme: Scheme, rest: &str) -> Result<RouteUri, UriError> {
     Ok(RouteUri { destination: Destination::Target(target), ignored })
 }
 
-/// `//name`, or another uri: `ws://name`.
+/// Parses `//name`, or another uri: `ws://name`.
 fn service(rest: &str) -> Result<RouteUri, UriError> {
     let (scheme, rest) = match split_scheme(rest) {
         Some((inner, rest)) => match inner.to_ascii_lowercase().as_str() {
@@ -150,7 +151,7 @@ fn service(rest: &str) -> Result<RouteUri, UriError> {
     Ok(RouteUri { destination: Destination::Service { name, scheme }, ignored })
 }
 
-/// Host in lower case, port, and what follows them.
+/// Lower-case host, port, and the rest.
 fn authority(rest: &str) -> Result<(String, Option<u16>, Option<String>), UriError> {
     let help = "write it as `scheme://host:port`";
     let Some(rest) = rest.strip_prefix("//") else {

@@ -1,4 +1,4 @@
-//! Values of properties as Spring Boot converts them, and words that are nearly right.
+//! Values of properties as Spring Boot converts them, and suggestions for misspelt words.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) fn bool(text: &str) -> Option<bool> {
     }
 }
 
-/// The candidate nearest to `word`, if it is near enough to be meant.
+/// The candidate nearest to `word`, if it is near enough to be intended.
 pub(crate) fn nearest<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -41,7 +41,7 @@ pub(crate) fn nearest<'c>(
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// Edits from one word to the other; two letters that changed places are one edit.
+/// Edit distance of two words; a transposition of two letters counts as one edit.
 fn distance(one: &[char], two: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=two.len()).collect();

@@ -1,4 +1,4 @@
-//! Paths that servers read in different ways: which route says what becomes of them.
+//! Ambiguous paths: policies of routes.
 
 use weir_config::{Format, Loader, Source};
 use weir_route::index::Scratch;
@@ -16,7 +16,7 @@ metadata: { ambiguous-paths: keep } }
 - { id: all, uri: 'http://a', predicates: [ 'Path=/all/**' ] }
 ";
 
-/// The id of the route that serves `path`, or why it is refused.
+/// Checks the id of the route that serves `path`, or the reason for which it is refused.
 fn check(config: &str, path: &str, expected: &str) {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
     loader.add(Source::new("a.yml", format!("{ROUTES}{config}"), Format::Yaml));

@@ -1,5 +1,5 @@
-//! A rich configuration with random damage: whatever comes of it, nothing panics and every finding
-//! can be shown.
+//! A comprehensive configuration with random damage: nothing panics, and every finding can be
+//! rendered.
 
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, proptest};
@@ -47,7 +47,7 @@ spring.config.activate.on-profile: "!x & (y | default)"
 spring.cloud.gateway.metrics.enabled: no
 "#;
 
-/// Texts that mean something to a parser.
+/// Texts with a meaning for the parsers.
 const TOKENS: &[&str] = &[
     "", "\n", " ", "  ", ":", ": ", "- ", "#", "'", "\"", "{", "}", "[", "]", ",", "&a ", "*a",
     "!t ", "|\n", ">\n", "---\n", "...\n", "\t", "\r", "\\", "${", "}", "$\\{", "[0]", ".",

@@ -1,9 +1,8 @@
-//! What is said of configurations with something wrong, unusual or not supported, as an operator
-//! reads it.
+//! Rendered findings about configurations with errors, unusual parts or unsupported features.
 
 use weir_config::{Category, Format, Loader, Severity, Source, Style, render};
 
-/// Every finding of a file but notes on what differs, rendered, in the order of the text.
+/// Every finding of a file except notes on differences, rendered, in the order of the text.
 fn findings(text: &str) -> String {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
     loader.add(Source::new("application.yml", text, Format::Yaml));
@@ -23,7 +22,7 @@ fn is_told(finding: &weir_config::Diagnostic) -> bool {
     finding.code.category() != Category::Deviation || finding.severity > Severity::Note
 }
 
-/// `code line` of each finding but notes on what differs.
+/// `code line` of each finding except notes on differences.
 fn codes(text: &str) -> Vec<String> {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
     loader.add(Source::new("application.yml", text, Format::Yaml));

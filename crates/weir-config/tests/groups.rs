@@ -1,4 +1,4 @@
-//! `weir.groups`: what is read, what is found wrong, and what it comes to.
+//! `weir.groups`: parsing, findings and compiled routes.
 
 use weir_config::{Compiled, Format, Loaded, Loader, Severity, Source};
 use weir_route::index::Scratch;
@@ -19,7 +19,7 @@ fn compile(text: &str) -> (Loaded, Compiled) {
     (loaded, compiled)
 }
 
-/// `line: code message` of each finding but notes.
+/// Checks `line: code message` of each finding except notes.
 fn check(text: &str, expected: &[&str]) {
     let mut loaded = load(text);
     loaded.check();

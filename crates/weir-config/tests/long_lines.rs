@@ -1,5 +1,5 @@
-//! A file that is one long line costs what it is long, and what is said of it is short: counted in
-//! bytes allocated.
+//! The cost of a file with one long line is linear in its length, and its findings are short:
+//! measured in bytes allocated.
 
 use std::alloc::System;
 
@@ -11,7 +11,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const ENTRIES: usize = 50_000;
 
-/// Bytes allocated to read `text`, and what came of it.
+/// Bytes allocated to read `text`, and the result.
 fn load(text: String) -> (usize, Loaded) {
     let region = Region::new(ALLOCATOR);
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
@@ -21,7 +21,7 @@ fn load(text: String) -> (usize, Loaded) {
     (region.change().bytes_allocated, loaded)
 }
 
-/// Bytes allocated to render every finding, and the longest of their texts.
+/// Bytes allocated to render all findings, and the maximum length of one.
 fn told(loaded: &Loaded) -> (usize, usize) {
     let region = Region::new(ALLOCATOR);
     let texts =
@@ -30,7 +30,7 @@ fn told(loaded: &Loaded) -> (usize, usize) {
     (region.change().bytes_allocated, longest)
 }
 
-/// One test, so that no other allocates beside it.
+/// A single test, so that no other test allocates at the same time.
 #[test]
 fn a_long_line_costs_what_it_is_long() {
     let routes = "spring.cloud.gateway.server.webflux.routes: [";
@@ -43,7 +43,7 @@ fn a_long_line_costs_what_it_is_long() {
     let (allocated, longest) = told(&refused);
     assert!(allocated < 64 * 1024 && longest < 600, "{allocated} bytes for {longest}");
 
-    // Each finding lies far along the line; none of them takes the whole line.
+    // Each finding is far along the line; none of them prints the whole line.
     let bad = format!("{routes}{}]", "{ id: x }, ".repeat(ENTRIES / 50));
     let (_, refused) = load(bad);
     let (allocated, longest) = told(&refused);

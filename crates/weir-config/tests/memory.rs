@@ -1,4 +1,4 @@
-//! What a table is said to take is what it takes of the allocator.
+//! The reported memory of a table matches the bytes allocated.
 
 use std::alloc::System;
 use std::ops::RangeInclusive;
@@ -9,11 +9,11 @@ use weir_config::{Format, Loader, Source};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Routes enough that what there is once does not count.
+/// Enough routes to make fixed costs negligible.
 const ROUTES: usize = 4_000;
 
-/// Compiles [`ROUTES`] routes, `{n}` in them replaced by their numbers; checks what is said of
-/// their memory, in percent of what is allocated, and that one takes at most `bytes_max`.
+/// Compiles [`ROUTES`] routes, with `{n}` replaced by their numbers. Checks the reported memory, in
+/// percent of the bytes allocated, and that a route takes at most `bytes_max`.
 fn check(route: &str, percent: RangeInclusive<usize>, bytes_max: usize) {
     let region = Region::new(ALLOCATOR);
     let mut yaml = "spring.cloud.gateway.server.webflux.routes:\n".to_owned();
@@ -42,7 +42,7 @@ fn check(route: &str, percent: RangeInclusive<usize>, bytes_max: usize) {
     drop(compiler);
 }
 
-/// One test, so that no other allocates beside it.
+/// A single test, so that no other test allocates at the same time.
 #[test]
 fn what_is_told_is_what_is_taken() {
     check(
@@ -51,7 +51,7 @@ fn what_is_told_is_what_is_taken() {
         93..=107,
         420,
     );
-    // Compiled expressions and what filters keep in boxes are not counted.
+    // Compiled expressions and boxed contents of filters are not counted.
     check(
         "{ id: api-{n}, uri: 'http://host-{n}:80', predicates: [ 'Host=t{n}.example.org', \
          'Path=/{n}/{id}/**', 'Method=GET,POST', 'Header=X-Api-Id, {n}' ], filters: [ \

@@ -1,7 +1,7 @@
-//! Real configurations: no panic, and nothing vague about any of them.
+//! Real configurations: no panic, and no vague finding.
 //!
-//! They are other people's files and not part of the repository; without them there is nothing to
-//! check here.
+//! These files belong to others and are not part of the repository; without them the test is
+//! skipped.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn directory() -> Option<PathBuf> {
 #[test]
 fn every_finding_has_a_place_and_a_remedy() {
     let Some(directory) = directory() else {
-        // To the terminal itself: the harness keeps what a test that passes prints.
+        // Written to the terminal itself: the test harness captures the output of a passing test.
         let said = "real_configs: skipped, there is no shared/configs beside the repository\n";
         std::io::stderr().write_all(said.as_bytes()).expect("standard error");
         return;

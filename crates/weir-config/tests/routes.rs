@@ -1,8 +1,8 @@
-//! Routes as they are read: every way to write them, by the definition it comes to.
+//! All notations of routes, with the resulting definitions.
 
 use weir_config::{Format, Loader, Severity, Source};
 
-/// The routes of a file as JSON, one a line, and its findings that are no notes.
+/// The routes of a file as JSON, one per line, and its findings except notes.
 fn read(name: &str, text: &str, rest: &[&str]) -> String {
     let variables = rest.iter().filter_map(|text| text.split_once('='));
     let variables = variables.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
@@ -15,7 +15,7 @@ fn read(name: &str, text: &str, rest: &[&str]) -> String {
         .map(|(route, _)| {
             let mut json = serde_json::to_value(route).expect("json");
             let object = json.as_object_mut().expect("an object");
-            // What is as ever need not be written down.
+            // Default values are omitted.
             object.retain(|_, value| {
                 !(value.is_array() || value.is_object()) || value != &serde_json::json!([])
             });

@@ -5,16 +5,16 @@ use std::time::Duration;
 use weir_limit::{CLASS_DEFAULT, CLASSES};
 use weir_wire::RequestHead;
 
-/// The most that one request may take of a rate: a client that may name its cost must not stop
-/// everybody else for long.
+/// Maximum cost of a request: a client that chooses its own cost must not block everybody else for
+/// long.
 pub(crate) const COST_MAX: u64 = 10_000;
 
-/// What a request takes of a rate.
+/// Cost of a request against a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CostSource {
-    /// The same for all.
+    /// The same for all requests.
     Fixed(u64),
-    /// The number in a header; 1 without one, and the most there is for a higher one.
+    /// The number in a header: 1 if the header is missing, at most 10,000.
     Header(String),
 }
 
@@ -28,7 +28,7 @@ impl CostSource {
     /// Reads a number or `header:NAME`.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct syntax.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = header_of(text) {
             return Ok(Self::Header(name));
@@ -51,23 +51,23 @@ impl CostSource {
                     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
                 };
                 let cost = cost.filter(is_number);
-                // What has too many digits for a number is more than the most.
+                // A number with too many digits counts as the maximum.
                 cost.map_or(1, |text| text.parse().unwrap_or(COST_MAX).clamp(1, COST_MAX))
             }
         }
     }
 }
 
-/// Reads the name of the header that says how urgent a request is.
+/// Reads the name of the header with the priority of a request.
 ///
 /// # Errors
-/// What to write instead.
+/// The correct syntax.
 pub(crate) fn priority(text: &str) -> Result<String, String> {
     header_of(text).ok_or_else(|| format!("`{text}` is no priority: write `header:NAME`"))
 }
 
-/// The class that the header called `name` gives: 0 to 7, `u=0` to `u=7` (RFC 9218), `high`,
-/// `normal` or `low`; the default for all else.
+/// Priority class in the header `name`: 0 to 7, `u=0` to `u=7` (RFC 9218), `high`, `normal` or
+/// `low`; the default for any other value.
 pub(crate) fn class_of(head: &RequestHead, name: &str) -> u8 {
     let mut members = text_of(head, name).unwrap_or_default().split(',').map(str::trim);
     let class = members.find_map(|member| match member {
@@ -82,7 +82,7 @@ pub(crate) fn class_of(head: &RequestHead, name: &str) -> u8 {
     class.unwrap_or(CLASS_DEFAULT)
 }
 
-/// What tells how long a request can wait.
+/// Deadline of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadlineSource {
     /// The header `grpc-timeout`, as gRPC writes it.
@@ -95,7 +95,7 @@ impl DeadlineSource {
     /// Reads `grpc-timeout` or `header:NAME`.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct syntax.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match header_of(text) {
             Some(name) => Ok(Self::Header(name)),
@@ -106,8 +106,8 @@ impl DeadlineSource {
         }
     }
 
-    /// How long it can wait, in nanoseconds; `None` if it does not say, or not in a way that is
-    /// understood.
+    /// Time that the request can wait, in nanoseconds; `None` if the header is missing or
+    /// malformed.
     pub(crate) fn patience_ns(&self, head: &RequestHead) -> Option<u64> {
         let patience = match self {
             Self::GrpcTimeout => grpc_timeout(text_of(head, "grpc-timeout")?)?,

@@ -1,6 +1,6 @@
-//! A short text put together from pieces without allocating.
+//! Concatenation of short texts without allocation.
 
-/// Bytes appended one piece after the other; on the stack up to [`Assembly::STACK`] bytes.
+/// A byte buffer to append to; on the stack up to [`Assembly::STACK`] bytes.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     stack: [u8; Self::STACK],
@@ -12,7 +12,7 @@ impl Assembly {
     /// Longest text that needs no allocation. Paths are rarely longer.
     const STACK: usize = 256;
 
-    /// Nothing yet.
+    /// An empty buffer.
     pub(crate) fn new() -> Self {
         Self { stack: [0; Self::STACK], len: 0, heap: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl Assembly {
         self.heap.extend_from_slice(piece);
     }
 
-    /// All pieces so far.
+    /// All bytes so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         if self.heap.is_empty() {
             self.stack.get(..self.len).unwrap_or_default()

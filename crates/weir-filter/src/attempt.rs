@@ -2,16 +2,16 @@
 
 use std::net::IpAddr;
 
-/// How one attempt to get a response ended.
+/// Outcome of an attempt to get a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// With a response of this status.
     Status(u16),
     /// The upstream's name does not resolve.
     Unresolved,
-    /// Nobody was reached: the connection was refused, or took too long.
+    /// No connection: refused, or timed out.
     Unreached,
-    /// The connection broke before a response head, or what came is no HTTP.
+    /// The connection broke before a response head, or the response is not HTTP.
     Broken,
     /// No response head came in time.
     TimedOut,
@@ -19,23 +19,23 @@ pub enum Outcome {
     Open,
 }
 
-/// A failure that a request is forwarded for, for FallbackHeaders: what Spring Cloud Gateway would
-/// have thrown.
+/// The failure for which a request is forwarded, for FallbackHeaders: the exception that Spring
+/// Cloud Gateway would have thrown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Java class.
     pub class: &'static str,
     /// Its message.
     pub message: String,
-    /// Java class of what caused it.
+    /// Java class of the root cause.
     pub root_class: &'static str,
     /// Its message.
     pub root_message: String,
 }
 
 impl Failure {
-    /// What `outcome` of a call through the breaker `name` is in Java. `limit_ms` is its time
-    /// limit, `host` and `port` are where it went.
+    /// The Java exception for `outcome` of a call to `host` and `port` through the breaker `name`,
+    /// whose time limit is `limit_ms`.
     pub fn of(outcome: Outcome, name: &str, limit_ms: u64, host: &str, port: u16) -> Self {
         let one = |class, message: String| Self {
             class,
@@ -83,7 +83,7 @@ impl Failure {
     }
 }
 
-/// As Java shows an address that was not looked up; which one a name had is not known here.
+/// An unresolved address as Java displays it; the addresses of a host name are not known here.
 fn inet_address(host: &str) -> String {
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     if is_address { format!("/{host}") } else { host.to_owned() }

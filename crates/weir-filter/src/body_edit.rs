@@ -1,4 +1,4 @@
-//! Edits of content that EditRequestBody and EditResponseBody have in common.
+//! Edits of content, shared by EditRequestBody and EditResponseBody.
 
 use serde_json::Value;
 use weir_route::{ArgError, ArgKind, Args};
@@ -6,12 +6,12 @@ use weir_route::{ArgError, ArgKind, Args};
 use crate::content::is_any_json;
 use crate::context::FilterError;
 
-/// What is done to content, in the order: remove, rename, set, replace.
+/// Edits of content, applied in the order remove, rename, set, replace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BodyEdit {
     remove: Vec<String>,
     rename: Vec<(String, String)>,
-    /// Pointer, and the value as JSON.
+    /// JSON pointer and the new value as JSON.
     set: Vec<(String, String)>,
     replace: Vec<(String, String)>,
 }
@@ -32,9 +32,9 @@ impl BodyEdit {
     /// Reads the arguments.
     ///
     /// # Errors
-    /// Nothing to do, or something that is no pointer.
+    /// No edit is given, or a pointer is invalid.
     pub(crate) fn of(args: &Args) -> Result<Self, ArgError> {
-        // Read, so that they are not taken for a mistake.
+        // Marks them as read, so that they are not reported as unknown arguments.
         let _ = (args.text("rename"), args.text("set"), args.text("replace"));
         let pointer = |arg: &str, text: &str| -> Result<String, ArgError> {
             let text = text.trim();
@@ -70,12 +70,12 @@ impl BodyEdit {
         self.remove.is_empty() && self.rename.is_empty() && self.set.is_empty()
     }
 
-    /// Whether content of this type is changed: text replacements change any, others JSON.
+    /// Whether content of this type is edited: text replacements apply to any type, others to JSON.
     pub(crate) fn takes(&self, content_type: &[u8]) -> bool {
         !self.replace.is_empty() || is_any_json(content_type)
     }
 
-    /// The content in place of `content`.
+    /// Returns the edited content.
     pub(crate) fn apply(&self, content: Vec<u8>) -> Result<Vec<u8>, FilterError> {
         let mut content = content;
         if !self.is_json_free() && !content.trim_ascii().is_empty() {
@@ -106,7 +106,7 @@ impl BodyEdit {
         }
     }
 
-    /// What it does, as the rest of a sentence.
+    /// Description as the rest of a sentence.
     pub(crate) fn explain(&self) -> String {
         let mut does = Vec::new();
         if !self.remove.is_empty() {
@@ -125,12 +125,12 @@ impl BodyEdit {
     }
 }
 
-/// A part of a pointer as it stands in one (RFC 6901).
+/// A name escaped for a JSON pointer (RFC 6901).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// Takes out what a pointer points to.
+/// Removes the value at a pointer.
 fn remove(value: &mut Value, pointer: &str) -> Option<Value> {
     let (parent, last) = pointer.rsplit_once('/')?;
     let last = last.replace("~1", "/").replace("~0", "~");
@@ -144,7 +144,7 @@ fn remove(value: &mut Value, pointer: &str) -> Option<Value> {
     }
 }
 
-/// Puts `new` where a pointer points to, if there is something it can be put into.
+/// Sets the value at a pointer to `new`, if its parent exists and is a container.
 fn put(value: &mut Value, pointer: &str, new: Value) {
     let Some((parent, last)) = pointer.rsplit_once('/') else { return };
     let last = last.replace("~1", "/").replace("~0", "~");

@@ -1,4 +1,4 @@
-//! The filters of one route in the order they run.
+//! The filters of one route in the order in which they run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::filter::{
 };
 use crate::question::Answer;
 
-/// Texts of filters up to this length lie in the filter itself.
+/// Maximum length of a filter's text that is stored inline.
 const TEXT_INLINE_MAX: usize = 38;
 
-/// A filter with its place: `order` sorts, ties keep the order written. Text is that of SCG's
-/// actuator: `[[AddRequestHeader X = 'Bar'], order = 1]`.
+/// A filter and its order: entries are sorted by it, ties keep the order written. `Display` prints
+/// as SCG's actuator: `[[AddRequestHeader X = 'Bar'], order = 1]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChainEntry {
     /// 1-based number within its list, or the filter's own order.
@@ -24,9 +24,9 @@ pub struct ChainEntry {
     pub filter: Filter,
 }
 
-/// The filters of a route, default filters merged in, and what every request must know of them. A
-/// few small ones lie in the route itself, others are shared by routes with equal filters
-/// (`docs/decisions/0012-route-layout.md`).
+/// The filters of a route, with default filters merged in, and properties of them that every
+/// request needs. A few small filters are stored in the route itself; others are shared by routes
+/// with equal filters (`docs/decisions/0012-route-layout.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain {
     entries: Entries,
@@ -39,7 +39,7 @@ pub struct Chain {
     compresses: bool,
 }
 
-/// Where the entries of a chain are.
+/// Storage of a chain's entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Entries {
     #[default]
@@ -87,7 +87,7 @@ impl From<Arc<[ChainEntry]>> for Chain {
 }
 
 impl Chain {
-    /// Filters of a chain that is not worth sharing, at most.
+    /// Maximum number of filters in a chain that is not worth sharing.
     pub const FEW: usize = 2;
 
     fn of(entries: Entries) -> Self {
@@ -106,7 +106,8 @@ impl Chain {
     }
 
     /// Merges default and route filters as SCG does: each list is numbered from 1, the lists are
-    /// concatenated (default first) and stably sorted by number, own orders kept (scg.md 1.4).
+    /// concatenated (default first) and stably sorted by number; a filter's own order overrides its
+    /// number (scg.md 1.4).
     pub fn merge(defaults: Vec<Filter>, own: Vec<Filter>) -> Self {
         let mut entries: Vec<_> = numbered(defaults).chain(numbered(own)).collect();
         entries.sort_by_key(|entry| entry.order);
@@ -123,7 +124,7 @@ impl Chain {
         &self.entries
     }
 
-    /// The filters, where other routes can share them.
+    /// The shared allocation of the filters, if the chain has one.
     pub fn shared(&self) -> Option<&Arc<[ChainEntry]>> {
         match &self.entries {
             Entries::Shared(entries) => Some(entries),
@@ -136,7 +137,7 @@ impl Chain {
         self.needs_vars
     }
 
-    /// Whether it says what to do when the upstream fails: [`Chain::breaker`], [`Chain::retry`].
+    /// Whether a filter handles failures of the upstream: [`Chain::breaker`], [`Chain::retry`].
     pub fn has_policy(&self) -> bool {
         self.has_policy
     }
@@ -146,7 +147,7 @@ impl Chain {
         self.edits_request
     }
 
-    /// Whether responses may have to be collected: [`Chain::edits`].
+    /// Whether response bodies may have to be buffered: [`Chain::edits`].
     pub fn takes_response(&self) -> bool {
         self.takes_response
     }
@@ -156,8 +157,8 @@ impl Chain {
         self.editors(side).any(|editor| editor.takes(content_type))
     }
 
-    /// The content in place of `content`, which came with these values of Content-Type and
-    /// Content-Encoding and goes on without coding: at most `max` bytes of it.
+    /// Returns the edited content. `content` came with these values of Content-Type and
+    /// Content-Encoding; the result has no coding and at most `max` bytes.
     ///
     /// # Errors
     /// The first filter that fails, or content that cannot be decoded.
@@ -184,7 +185,7 @@ impl Chain {
         all.filter(move |editor| editor.side() == side)
     }
 
-    /// The breaker between its route and the upstream; the first one of several.
+    /// The circuit breaker; the first if there are several.
     pub fn breaker(&self) -> Option<&CircuitBreaker> {
         self.entries.iter().find_map(|entry| match &entry.filter {
             Filter::CircuitBreaker(breaker) => Some(breaker),
@@ -192,7 +193,7 @@ impl Chain {
         })
     }
 
-    /// What keeps responses of its route; the last one counts, as for [`Chain::retry`].
+    /// The response cache; the last if there are several, as for [`Chain::retry`].
     pub fn cache(&self) -> Option<&LocalResponseCache> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::LocalResponseCache(cache) => Some(cache),
@@ -200,7 +201,7 @@ impl Chain {
         })
     }
 
-    /// What copies requests of its route; the last one counts.
+    /// The Mirror filter; the last if there are several.
     pub fn mirror(&self) -> Option<&Mirror> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::Mirror(mirror) => Some(mirror),
@@ -208,7 +209,7 @@ impl Chain {
         })
     }
 
-    /// What answers instead of an upstream that lacks something; the last one counts.
+    /// The MockFallback filter; the last if there are several.
     pub fn mock_fallback(&self) -> Option<&MockFallback> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::MockFallback(fallback) => Some(fallback),
@@ -216,7 +217,7 @@ impl Chain {
         })
     }
 
-    /// What compares responses of its route with a definition; the last one counts.
+    /// The ValidateResponse filter; the last if there are several.
     pub fn validate_response(&self) -> Option<&ValidateResponse> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::ValidateResponse(compares) => Some(compares),
@@ -224,7 +225,7 @@ impl Chain {
         })
     }
 
-    /// What compresses responses of its route; the last one counts.
+    /// The Compress filter; the last if there are several.
     pub fn compress(&self) -> Option<&Compress> {
         if !self.compresses {
             return None;
@@ -235,8 +236,8 @@ impl Chain {
         })
     }
 
-    /// When a request of its route is sent again; the last one counts, which is the route's own
-    /// where there is a default one.
+    /// The retry policy; the last if there are several, so that the route's own overrides a default
+    /// one.
     pub fn retry(&self) -> Option<&Retry> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::Retry(retry) => Some(retry),
@@ -244,8 +245,8 @@ impl Chain {
         })
     }
 
-    /// Most bytes of content a request may have (RequestSize). The filter itself looks at
-    /// Content-Length; the server counts bodies without one and answers
+    /// Maximum request content in bytes (RequestSize). The filter itself checks Content-Length; the
+    /// server counts bodies without that field and answers
     /// [`request_too_large`](crate::filter::request_too_large).
     pub fn request_size_max(&self) -> Option<u64> {
         if !self.limits_content {
@@ -254,9 +255,8 @@ impl Chain {
         self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
-    /// About how much memory the entries take that do not lie in the chain itself, in bytes: what
-    /// filters keep of texts is taken to be as long as SCG's actuator shows it, and to lie in the
-    /// entry if it is short.
+    /// Estimated memory in bytes of the entries outside the chain itself. The text of a filter is
+    /// assumed to be as long as SCG's actuator prints it, and to be stored inline if it is short.
     pub fn bytes(&self) -> usize {
         let text = |entry: &ChainEntry| {
             let shown = entry.filter.to_string().len();
@@ -267,11 +267,11 @@ impl Chain {
         self.shared().map_or(0, |entries| size_of_val(&**entries)) + texts
     }
 
-    /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
-    /// filters have run: the response side starts from there. It is 0 where no filter has one, and
-    /// when a filter responds itself, since in SCG such a response is on its way before the
-    /// response side of any filter runs. Of a request that has to be admitted first it is the
-    /// filter to go on with.
+    /// Runs the request side in order until a filter responds or fails. `ran` is set to the number
+    /// of filters that have run, where the response side starts. It is 0 if no filter has a
+    /// response side, or if a filter responds itself: in SCG such a response is sent before the
+    /// response side of any filter runs. If the verdict is to wait, `ran` is the filter to resume
+    /// from.
     ///
     /// # Errors
     /// The first filter that fails.
@@ -283,9 +283,9 @@ impl Chain {
         self.resume(0, context, ran)
     }
 
-    /// Goes on with the request side at filter number `from`, as [`Verdict::Admit`] or
-    /// [`Verdict::Ask`] left it in `ran`, once the request may pass the limit or
-    /// [`Chain::answered`] has said [`Verdict::Continue`].
+    /// Resumes the request side at filter number `from`, the value of `ran` after
+    /// [`Verdict::Admit`] or [`Verdict::Ask`], once the limit admits the request or
+    /// [`Chain::answered`] returned [`Verdict::Continue`].
     ///
     /// # Errors
     /// The first filter that fails.
@@ -310,11 +310,11 @@ impl Chain {
         Ok(Verdict::Continue)
     }
 
-    /// Gives the filter in front of number `from` the answer to what it asked. `ran` is set as by
+    /// Passes the answer to the filter before number `from`, which asked. `ran` is set as by
     /// [`Chain::request`].
     ///
     /// # Errors
-    /// What the filter cannot do for this request.
+    /// The filter fails for this request.
     pub fn answered(
         &self,
         from: usize,
@@ -332,7 +332,7 @@ impl Chain {
         Ok(verdict)
     }
 
-    /// Runs the response side of the first `ran` filters, last one first.
+    /// Runs the response side of the first `ran` filters in reverse order.
     ///
     /// # Errors
     /// The first filter that fails.

@@ -1,4 +1,4 @@
-//! Content codings for responses: which one a client takes, and making them piece by piece.
+//! Content codings for responses: negotiation and streaming encoders.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,16 +10,16 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 use crate::context::FilterError;
 
-/// Levels at which bytes are saved at little cost: those that web servers have.
+/// Compression levels that are cheap for what they save; web servers default to similar ones.
 const GZIP_LEVEL: u32 = 5;
 const BROTLI_LEVEL: u32 = 4;
 const BROTLI_WINDOW: u32 = 19;
 const BROTLI_BUFFER: usize = 16 * 1024;
 const ZSTD_LEVEL: i32 = 3;
-/// As much memory as Brotli has; RFC 9659 allows 8 MB.
+/// The window of Brotli; RFC 9659 allows 8 MB.
 const ZSTD_WINDOW_LOG: u32 = 19;
 
-/// A content coding that weir makes.
+/// A content coding that weir can apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// `br` (RFC 7932).
@@ -31,7 +31,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All, the better one first.
+    /// All codings, best first.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
     /// Its name in Content-Encoding.
@@ -43,8 +43,8 @@ impl Coding {
         }
     }
 
-    /// The one of `offered` that the values of Accept-Encoding prefer (RFC 9110 section 12.5.3); of
-    /// equals the first. `None` if the content should go as it is.
+    /// The coding of `offered` that the values of Accept-Encoding prefer (RFC 9110 section 12.5.3);
+    /// the first of equally preferred ones. `None` means no coding.
     pub fn choose<'a>(
         offered: &[Self],
         accepted: impl Iterator<Item = &'a [u8]> + Clone,
@@ -61,7 +61,7 @@ impl Coding {
     }
 }
 
-/// How much a coding is wanted, in thousandths; 0 is not at all.
+/// Quality value of a coding in thousandths; 0 means not acceptable.
 fn weight<'a>(accepted: impl Iterator<Item = &'a [u8]>, name: &str) -> u32 {
     let mut any = 0;
     for item in accepted.flat_map(|line| line.split(|byte| *byte == b',')) {
@@ -83,7 +83,7 @@ fn weight<'a>(accepted: impl Iterator<Item = &'a [u8]>, name: &str) -> u32 {
     any
 }
 
-/// Makes one coding of content that comes in pieces.
+/// A streaming encoder of one coding.
 pub struct Encoder(Kind);
 
 enum Kind {
@@ -105,10 +105,10 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// One at the start of some content.
+    /// An encoder for new content.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Out of memory.
     pub fn new(coding: Coding) -> Result<Self, FilterError> {
         Ok(Self(match coding {
             Coding::Brotli => Kind::Brotli(Box::new(CompressorWriter::new(
@@ -127,9 +127,9 @@ impl Encoder {
         }))
     }
 
-    /// Takes content.
+    /// Appends content.
     pub fn write(&mut self, content: &[u8]) {
-        // Memory takes everything.
+        // Writing to memory cannot fail.
         let _ = match &mut self.0 {
             Kind::Brotli(writer) => writer.write_all(content),
             Kind::Gzip(writer) => writer.write_all(content),
@@ -138,7 +138,8 @@ impl Encoder {
         };
     }
 
-    /// What can be sent so far. With `now`, all that was taken can be decoded from it.
+    /// Takes the encoded bytes so far. With `now` it flushes: everything written can be decoded
+    /// from them.
     pub fn take(&mut self, now: bool) -> Vec<u8> {
         let out = match &mut self.0 {
             Kind::Brotli(writer) => {
@@ -158,7 +159,7 @@ impl Encoder {
         std::mem::take(out)
     }
 
-    /// The rest, with the end of the coding.
+    /// Takes the remaining bytes, with the end of the coding.
     pub fn finish(&mut self) -> Vec<u8> {
         match std::mem::replace(&mut self.0, Kind::Done) {
             Kind::Brotli(writer) => writer.into_inner(),

@@ -1,4 +1,4 @@
-//! Filters that change content: when a body is collected for them, and how it is decoded.
+//! Filters that edit content: which bodies are buffered for them, and how they are decoded.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
 use crate::context::FilterError;
 
-/// Whose body.
+/// Side of an exchange whose body is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The client's.
@@ -15,24 +15,24 @@ pub enum Side {
     Response,
 }
 
-/// What filters do that change content.
+/// Behaviour of filters that edit content.
 pub(crate) trait OnContent {
-    /// Whose.
+    /// Side whose body it edits.
     fn side(&self) -> Side;
 
-    /// Whether it changes content of this type (the value of Content-Type; empty if there is none).
+    /// Whether it edits content of this type (the value of Content-Type; empty if there is none).
     fn takes(&self, content_type: &[u8]) -> bool;
 
-    /// The content in place of `content`, which has no coding.
+    /// Returns the edited content; `content` has no coding.
     fn edit(&self, content: Vec<u8>) -> Result<Vec<u8>, FilterError>;
 }
 
-/// Whether a Content-Type is JSON, as Spring's `MediaType.APPLICATION_JSON` is compatible with.
+/// Whether a Content-Type is compatible with Spring's `MediaType.APPLICATION_JSON`.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
     media_type(content_type).eq_ignore_ascii_case(b"application/json")
 }
 
-/// Whether a Content-Type is JSON under any name, such as `application/problem+json`.
+/// Whether a Content-Type is JSON or has the suffix `+json`, such as `application/problem+json`.
 pub(crate) fn is_any_json(content_type: &[u8]) -> bool {
     let name = media_type(content_type).to_ascii_lowercase();
     is_json(content_type) || name.ends_with(b"+json")
@@ -43,20 +43,20 @@ pub(crate) fn media_type(content_type: &[u8]) -> &[u8] {
     content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii()
 }
 
-/// The content behind the codings that `encoding` (a Content-Encoding) names, in at most `max`
+/// Removes the codings that `encoding` (a Content-Encoding) lists; the result has at most `max`
 /// bytes.
 ///
 /// # Errors
-/// A coding that is not known or broken, or more content.
+/// An unknown coding, invalid data, or a longer result.
 pub fn decoded(encoding: &[u8], mut content: Vec<u8>, max: usize) -> Result<Vec<u8>, FilterError> {
     let mut codings: Vec<&[u8]> =
         encoding.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
-    // The last one was applied last.
+    // Codings are listed in the order of application, so the last is removed first.
     while let Some(coding) = codings.pop() {
         content = match coding.to_ascii_lowercase().as_slice() {
             b"" | b"identity" => content,
             b"gzip" | b"x-gzip" => read(GzDecoder::new(content.as_slice()), max)?,
-            // Zlib by the standard, and bare by those who do not follow it.
+            // Zlib, as the standard requires, or raw deflate, as some servers send.
             b"deflate" => match read(ZlibDecoder::new(content.as_slice()), max) {
                 Ok(inside) => inside,
                 Err(_) => read(DeflateDecoder::new(content.as_slice()), max)?,
@@ -72,7 +72,7 @@ pub fn decoded(encoding: &[u8], mut content: Vec<u8>, max: usize) -> Result<Vec<
     Ok(content)
 }
 
-/// RFC 9659: a window for HTTP has at most 8 MB, so that nobody need hold more.
+/// RFC 9659: a window for HTTP has at most 8 MB, which bounds the memory of a decoder.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 fn zstd_decoder(content: &[u8]) -> Result<impl Read + '_, FilterError> {
@@ -93,7 +93,7 @@ fn read(from: impl Read, max: usize) -> Result<Vec<u8>, FilterError> {
     Ok(content)
 }
 
-/// What is wrong with content of more than `max` bytes.
+/// Error for content of more than `max` bytes.
 pub(crate) fn too_long(max: usize) -> FilterError {
     FilterError(format!(
         "content is longer than the {max} bytes that a filter may change; see \

@@ -13,63 +13,63 @@ use crate::question::Question;
 use crate::target::Target;
 use crate::ticket::Ticket;
 
-/// What comes next after a request filter.
+/// Result of a request filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The next filter, or the upstream.
+    /// Continue with the next filter, or the upstream.
     Continue,
-    /// This answer; nothing is sent upstream. Response filters run on it as SCG does.
+    /// Send this response; nothing is sent upstream. Response filters run on it as in SCG.
     Respond(Box<LocalResponse>),
-    /// Wait until the request may pass a limit, then go on behind this filter.
+    /// Wait until a limit admits the request, then continue behind this filter.
     Admit(Ticket),
-    /// Wait for an answer to this, then ask the filter again with it.
+    /// Wait for the answer to this question, then call the filter again with it.
     Ask(Box<Question>),
 }
 
-/// A filter failed: 500 (SCG's behaviour), nothing is sent upstream. Text is for the log.
+/// A failure of a filter: 500 (as in SCG), nothing is sent upstream. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError(pub String);
 
-/// What a request filter works on.
+/// Input and output of a request filter.
 #[derive(Debug)]
 pub struct RequestContext<'a> {
-    /// Head on its way to the upstream.
+    /// The request head to be sent upstream.
     pub head: &'a mut RequestHead,
     /// URI variables of the matched route.
     pub vars: &'a Vars,
-    /// Where the request goes; `None` until a filter overrides the route's.
+    /// Target that a filter chose; `None` means the route's.
     pub target: &'a mut Option<Target>,
-    /// The upstream Host stays the client's.
+    /// Set to keep the client's Host for the upstream.
     pub preserve_host: &'a mut bool,
-    /// A PrefixPath has acted (only the first one of an exchange does).
+    /// Set when PrefixPath has run; only the first of an exchange takes effect.
     pub prefixed: &'a mut bool,
-    /// Fields for the response, whoever gives it.
+    /// Fields to add to the response, whether the upstream or the gateway sends it.
     pub added: &'a mut Fields,
-    /// Who it is from, if that is known.
+    /// Claims of the authenticated client, if it is known.
     pub claims: &'a mut Option<Arc<Claims>>,
-    /// The head as CircuitBreaker met it, which its fallback gets.
+    /// Copy of the head as CircuitBreaker saw it, for its fallback.
     pub kept: &'a mut Option<Box<RequestHead>>,
-    /// Why it comes here, if it failed at another route.
+    /// Failure for which another route forwarded the request here.
     pub failure: Option<&'a Failure>,
     /// Address of the TCP peer.
     pub peer: SocketAddr,
     /// Wall clock in milliseconds since 1970.
     pub now_ms: i64,
-    /// Chance: 64 random bits.
+    /// 64 random bits.
     pub dice: u64,
-    /// Nothing is sent: somebody asks what would happen, and no later request may notice it.
+    /// A dry run: nothing is sent, and no state that later requests see may change.
     pub is_asked: bool,
 }
 
-/// What a response filter works on.
+/// Input and output of a response filter.
 #[derive(Debug)]
 pub struct ResponseContext<'a> {
-    /// Head on its way to the client.
+    /// The response head to be sent to the client.
     pub head: &'a mut ResponseHead,
-    /// The request head as sent upstream (edited; `received_path` and `received_query` hold what
-    /// came in).
+    /// The request head as sent upstream, after edits; `received_path` and `received_query` hold
+    /// the originals.
     pub request: &'a RequestHead,
-    /// The Host the client asked for.
+    /// The Host of the client's request.
     pub client_host: &'a [u8],
     /// URI variables of the matched route.
     pub vars: &'a Vars,

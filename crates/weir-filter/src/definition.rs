@@ -1,4 +1,4 @@
-//! The API definition that a filter compares with or answers from.
+//! API definitions that filters validate against or answer from.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,16 +8,16 @@ use weir_wire::RequestHead;
 
 use crate::filter::FilterOptions;
 
-/// A definition by its name, as in `mock://NAME`.
+/// An API definition by name, as in `mock://NAME`.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    /// `None` where there is no configuration.
+    /// `None` if the filter was built without a configuration.
     pub(crate) source: Option<MockSource>,
 }
 
 impl Definition {
-    /// The one that the argument `definition` names.
+    /// The definition named by the argument `definition`.
     pub(crate) fn of(args: &Args, options: &FilterOptions) -> Result<Self, ArgError> {
         let name = args.text("definition").unwrap_or_default().to_owned();
         let source = options.definitions.as_ref().map(|find| find.source(&name)).transpose();
@@ -45,7 +45,7 @@ impl Hash for Definition {
     }
 }
 
-/// A request as definitions see it, without its content.
+/// The parts of a request that definitions match, without its content.
 pub(crate) fn call(head: &RequestHead) -> Call<'_> {
     Call {
         method: head.method(),

@@ -1,6 +1,5 @@
-//! Descriptor sets of gRPC services, as `protoc --descriptor_set_out` writes them: which files a
-//! route may name, and reading each of them once. The files themselves are read by a function of
-//! the binary.
+//! Descriptor sets of gRPC services, as `protoc --descriptor_set_out` writes them: the files that
+//! routes may name, each read once. The binary provides the function that reads files.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prost_reflect::DescriptorPool;
 
-/// Longest descriptor set in bytes. What it takes in memory is about ten times as much.
+/// Maximum size of a descriptor set in bytes. It takes about ten times as much memory.
 pub const DESCRIPTOR_BYTES_MAX: usize = 4 << 20;
-/// Descriptor sets of one configuration.
+/// Maximum number of descriptor sets of one configuration.
 const FILES_MAX: usize = 256;
-/// Places that SCG reads descriptor sets from unless it is told others.
+/// Default prefixes of locations, as in SCG.
 const PREFIXES: &[&str] = &["classpath:", "classpath*:"];
-/// The property that names other places.
+/// The property that replaces the default prefixes.
 const PREFIXES_PROPERTY: &str =
     "spring.cloud.gateway.server.webflux.json-to-grpc.valid-proto-descriptor-prefixes";
 
@@ -27,10 +26,10 @@ pub type ReadBytes = fn(&Path) -> io::Result<Vec<u8>>;
 #[derive(Clone, Debug)]
 pub struct Descriptors {
     read: ReadBytes,
-    /// What `classpath:` stands for.
+    /// The folder of `classpath:`.
     folder: PathBuf,
     allowed: Vec<PathBuf>,
-    /// What was asked for; `None` for what could not be read.
+    /// Descriptor sets requested so far; `None` for those that could not be read.
     known: Arc<Mutex<BTreeMap<PathBuf, Option<DescriptorSet>>>>,
 }
 
@@ -42,12 +41,12 @@ pub(crate) struct DescriptorSet {
     pub(crate) digest: u64,
 }
 
-/// What is wrong, and what to do.
+/// A problem and its remedy.
 type Wrong = (String, String);
 
 impl Descriptors {
-    /// Descriptor sets in `folder`, which `classpath:` stands for, and below `prefixes` (such as
-    /// `file:/etc/protos/`) where any are named.
+    /// Descriptor sets in `folder`, the folder of `classpath:`, and below `prefixes` (such as
+    /// `file:/etc/protos/`) if there are any.
     pub fn new(read: ReadBytes, folder: &Path, prefixes: &[String]) -> Self {
         let folder = plain(folder);
         let allowed = match prefixes {
@@ -60,10 +59,10 @@ impl Descriptors {
     /// The descriptor set at `location`.
     ///
     /// # Errors
-    /// It may not be read, cannot be read, or is none.
+    /// The location is not allowed, or the file cannot be read or is invalid.
     pub(crate) fn find(&self, location: &str) -> Result<DescriptorSet, Wrong> {
         let path = self.path(location)?;
-        // Held while the file is read, so that routes that are compiled side by side read it once.
+        // Locked while the file is read, so that concurrent compilations read it once.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Some(set)) = known.get(&path) {
             return Ok(set.clone());
@@ -77,7 +76,7 @@ impl Descriptors {
         set
     }
 
-    /// The files that routes have named so far, those that could not be read too.
+    /// The files that routes have requested so far, including those that could not be read.
     pub fn files(&self) -> Vec<PathBuf> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
@@ -122,8 +121,8 @@ impl Descriptors {
     }
 }
 
-/// Where a location in Spring's notation is. `None` where it leads upwards, or into something that
-/// is no file.
+/// The path of a location in Spring's notation. `None` if it leads upwards, or into something other
+/// than a file.
 fn located(location: &str, folder: &Path) -> Option<PathBuf> {
     let (kind, rest) = match location.trim().split_once(':') {
         Some((kind, rest)) => (kind.to_ascii_lowercase(), rest),
@@ -141,7 +140,7 @@ fn located(location: &str, folder: &Path) -> Option<PathBuf> {
     (!leads_up).then(|| plain(&path))
 }
 
-/// A path without `.` in it.
+/// A path without `.` segments.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }

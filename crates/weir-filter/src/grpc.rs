@@ -1,5 +1,5 @@
-//! One method of a gRPC service: JSON to its request and its response to JSON (the JSON of
-//! protobuf, as `JsonFormat` in Java has it), and what its statuses mean in HTTP.
+//! Methods of gRPC services: JSON to encoded requests, responses to JSON (protobuf's JSON, as
+//! Java's `JsonFormat`), and the HTTP equivalents of gRPC statuses.
 
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -12,7 +12,7 @@ use prost_reflect::{
 
 use crate::descriptors::DescriptorSet;
 
-/// Longest JSON that is made of a response.
+/// Maximum size of a response's JSON in bytes.
 const JSON_BYTES_MAX: usize = 16 << 20;
 
 /// A unary method.
@@ -20,7 +20,7 @@ const JSON_BYTES_MAX: usize = 16 << 20;
 pub(crate) struct GrpcMethod {
     method: MethodDescriptor,
     path: Arc<str>,
-    /// Hash of the descriptor set that it was read from.
+    /// Hash of the descriptor set that contains it.
     digest: u64,
 }
 
@@ -38,12 +38,12 @@ impl Hash for GrpcMethod {
     }
 }
 
-/// What is wrong: the argument, the message, and what to do.
+/// A problem: the argument, the message, and the remedy.
 type Wrong = (&'static str, String, String);
 
 impl GrpcMethod {
-    /// The method called `method` of the service called `service`: with its package, or without it
-    /// if that tells it apart.
+    /// The method `method` of the service `service`, whose package may be omitted if the name is
+    /// unambiguous.
     pub(crate) fn find(set: &DescriptorSet, service: &str, method: &str) -> Result<Self, Wrong> {
         let service = find_service(&set.pool, service)?;
         let Some(found) = service.methods().find(|one| one.name() == method) else {
@@ -65,10 +65,10 @@ impl GrpcMethod {
         &self.path
     }
 
-    /// The request that `json` says, encoded.
+    /// Encodes the request `json`.
     ///
     /// # Errors
-    /// It is no JSON, or none of this message.
+    /// It is not JSON, or not JSON of this message.
     pub(crate) fn request(&self, json: &[u8]) -> Result<Vec<u8>, String> {
         let mut source = serde_json::Deserializer::from_slice(json);
         let message = DynamicMessage::deserialize(self.method.input(), &mut source);
@@ -78,10 +78,10 @@ impl GrpcMethod {
         Ok(message.encode_to_vec())
     }
 
-    /// The JSON of an encoded response. Fields with the default value are left out.
+    /// Decodes a response to JSON. Fields with the default value are omitted.
     ///
     /// # Errors
-    /// It is none of this message, or its JSON is longer than may be.
+    /// It is not an encoded message of this type, or its JSON is too long.
     pub(crate) fn response(&self, encoded: &[u8]) -> Result<Vec<u8>, String> {
         let wrong = |error: &dyn std::fmt::Display| {
             format!("the response is no {}: {error}", self.method.output().full_name())
@@ -95,8 +95,8 @@ impl GrpcMethod {
     }
 }
 
-/// A text of at most [`JSON_BYTES_MAX`] bytes: a short message may have a long one, as it has enum
-/// values by number.
+/// A buffer of at most [`JSON_BYTES_MAX`] bytes: even a short message may have long JSON, for
+/// example because it encodes enum values by number.
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {
@@ -133,13 +133,13 @@ fn find_service(pool: &DescriptorPool, name: &str) -> Result<ServiceDescriptor, 
     }
 }
 
-/// Names that are there instead; not all of very many.
+/// Existing names, for an error message; at most 20.
 fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.take(20).map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The name of a gRPC status, and the HTTP status that says the same (`google/rpc/code.proto`).
+/// The name of a gRPC status, and the equivalent HTTP status (`google/rpc/code.proto`).
 pub(crate) fn status_of(code: u32) -> (&'static str, u16) {
     match code {
         1 => ("CANCELLED", 499),

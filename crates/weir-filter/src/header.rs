@@ -1,5 +1,5 @@
-//! Header names and values as arguments of filters: checked when built, so that nothing which is no
-//! header field can be written later.
+//! Header names and values as arguments of filters. They are validated when a filter is built, so
+//! that it can only write valid header fields.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use weir_wire::{FieldLine, Fields, is_field_value, is_token};
 use crate::context::FilterError;
 use crate::template::{Piece, Template, variable};
 
-/// A header name.
+/// A valid header name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeaderName(SmolStr);
 
 impl HeaderName {
-    /// Takes `text`, the value of argument `arg`.
+    /// Validates `text`, the value of argument `arg`.
     ///
     /// # Errors
     /// Not a token (RFC 9110 section 5.1).
@@ -27,7 +27,7 @@ impl HeaderName {
             .help("use letters, digits and `-`, such as `X-Request-Id`"))
     }
 
-    /// As [`HeaderName::new`], for a field that the filter writes.
+    /// As [`HeaderName::new`], for a field that a filter writes.
     ///
     /// # Errors
     /// Not a token, or a field that only the gateway may write.
@@ -40,12 +40,12 @@ impl HeaderName {
         Ok(name)
     }
 
-    /// The name, case as written.
+    /// The name as written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name, case as written.
+    /// The name as written.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -57,16 +57,16 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header name and the template of its value, kept as the line that is written if there is
-/// nothing to replace: `name: value CRLF`. Most are longer than what a `SmolStr` holds itself.
+/// A header name and the template of its value, stored as the line to send if there are no
+/// variables: `name: value CRLF`. Most lines are longer than a `SmolStr` stores inline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FieldTemplate {
     Inline {
         len: u8,
         name_len: u8,
-        /// Nothing is to be replaced.
+        /// There are no variables.
         constant: bool,
-        /// The line in the first `len`; all others are 0.
+        /// The line in the first `len` bytes; the others are 0.
         bytes: [u8; LINE_INLINE_MAX],
     },
     Heap {
@@ -76,14 +76,14 @@ pub(crate) enum FieldTemplate {
     },
 }
 
-/// Bytes of a line that lies in the value itself.
+/// Maximum size in bytes of a line that is stored inline.
 const LINE_INLINE_MAX: usize = 36;
 
 impl FieldTemplate {
-    /// Takes the values of the arguments `name_arg` and `value_arg`.
+    /// Validates the values of the arguments `name_arg` and `value_arg`.
     ///
     /// # Errors
-    /// The name is not one that a filter may write, or the value has a control character.
+    /// A filter may not write the field, or the value has a control character.
     pub(crate) fn new(
         (name_arg, name): (&str, &str),
         (value_arg, value): (&str, &str),
@@ -113,7 +113,7 @@ impl FieldTemplate {
         }
     }
 
-    /// The line, if there is nothing to replace.
+    /// The line, if there are no variables.
     fn constant(&self) -> Option<FieldLine<'_>> {
         let (line, name_len, constant) = self.line();
         constant.then(|| FieldLine::new(line, name_len))
@@ -122,7 +122,7 @@ impl FieldTemplate {
     /// Name and value.
     pub(crate) fn parts(&self) -> (&str, Template<'_>) {
         let (line, name_len, _) = self.line();
-        // The bytes were those of a text.
+        // The bytes were made from a `str`.
         let line = std::str::from_utf8(line).unwrap_or_default();
         let (name, rest) = line.split_at_checked(name_len).unwrap_or_default();
         let value = rest.get(2..rest.len().saturating_sub(2)).unwrap_or_default();
@@ -139,10 +139,11 @@ impl FieldTemplate {
         self.parts().1
     }
 
-    /// Appends the field to `fields`, variables replaced. Allocates only if there are variables.
+    /// Appends the field to `fields` with its variables replaced. Allocates only if there are
+    /// variables.
     ///
     /// # Errors
-    /// A variable that is not set, or whose value cannot stand in a header field.
+    /// A variable that is not set, or whose value is not a valid field value.
     pub(crate) fn append_to(&self, fields: &mut Fields, vars: &Vars) -> Result<(), FilterError> {
         match self.constant() {
             Some(line) => fields.append_line(line),
@@ -154,10 +155,10 @@ impl FieldTemplate {
         Ok(())
     }
 
-    /// Puts the field in the place of those of its name, as [`FieldTemplate::append_to`].
+    /// Replaces the fields of its name, otherwise as [`FieldTemplate::append_to`].
     ///
     /// # Errors
-    /// A variable that is not set, or whose value cannot stand in a header field.
+    /// A variable that is not set, or whose value is not a valid field value.
     pub(crate) fn set_in(&self, fields: &mut Fields, vars: &Vars) -> Result<(), FilterError> {
         match self.constant() {
             Some(line) => fields.set_line(line),
@@ -170,7 +171,7 @@ impl FieldTemplate {
     }
 }
 
-/// Headers whose value is a URL, or has URLs in it.
+/// Headers whose value is a URL or contains URLs.
 const URL_HEADERS: &[&str] = &[
     "location",
     "content-location",
@@ -184,7 +185,7 @@ const URL_HEADERS: &[&str] = &[
 /// Expands a template to the value of the header `name`.
 ///
 /// # Errors
-/// A variable that is not set, or whose value cannot stand in a header field.
+/// A variable that is not set, or whose value is not a valid field value.
 pub(crate) fn expand_field(
     name: &str,
     value: Template<'_>,
@@ -204,9 +205,9 @@ pub(crate) fn expand_field(
     Ok(out)
 }
 
-/// Appends the value of a variable to a URL. A client chooses it, so it must not lead to another
-/// host (`//host`, `/\host`) or begin a query: slashes are joined, as SCG does, and what browsers
-/// take for slashes, skip or take for the end of the path is percent-encoded.
+/// Appends the value of a variable to a URL. The client chooses the value, so it must not change
+/// the host (`//host`, `/\host`) or begin a query: slashes are joined, as in SCG, and characters
+/// that browsers treat as slashes, skip or treat as the end of the path are percent-encoded.
 fn push_url_part(value: &str, out: &mut String) {
     for c in value.chars() {
         match c {
@@ -224,17 +225,17 @@ fn push_url_part(value: &str, out: &mut String) {
 /// Expands a template to a header value.
 ///
 /// # Errors
-/// A variable that is not set, or whose value cannot stand in a header field.
+/// A variable that is not set, or whose value is not a valid field value.
 pub(crate) fn expand_value(value: Template<'_>, vars: &Vars) -> Result<String, FilterError> {
     let value = value.expand(vars)?;
     check_sendable(value.as_bytes())?;
     Ok(value)
 }
 
-/// Checks that a value which depends on the request can stand in a header field.
+/// Checks that a value that depends on the request is a valid field value.
 ///
 /// # Errors
-/// It has CR, LF, NUL or another control character: it must never be sent (RFC 9110 section 5.5).
+/// CR, LF, NUL or another control character, which must never be sent (RFC 9110 section 5.5).
 pub(crate) fn check_sendable(value: &[u8]) -> Result<(), FilterError> {
     if is_field_value(value) {
         return Ok(());
@@ -243,10 +244,10 @@ pub(crate) fn check_sendable(value: &[u8]) -> Result<(), FilterError> {
     Err(FilterError(format!("`{shown}` has a control character and cannot be sent in a header")))
 }
 
-/// Checks that the value of argument `arg` can stand in a header field.
+/// Checks that the value of argument `arg` is a valid field value.
 ///
 /// # Errors
-/// It has a control character.
+/// A control character.
 pub(crate) fn check_value(arg: &str, value: &str) -> Result<(), ArgError> {
     if is_field_value(value.as_bytes()) {
         return Ok(());
@@ -256,7 +257,7 @@ pub(crate) fn check_value(arg: &str, value: &str) -> Result<(), ArgError> {
         .help("remove line ends and control characters"))
 }
 
-/// Whether every value is empty or blank, as for a header that is missing.
+/// Whether all values are empty or blank, or there is none.
 pub(crate) fn all_blank<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> bool {
     values.all(|value| value.trim_ascii().is_empty())
 }

@@ -1,6 +1,6 @@
 //! Gateway filters: they edit heads and return verdicts.
 //!
-//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or
+//! Pure: a filter never blocks, never calls the next filter and does no I/O. It edits a head, or
 //! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
 #![deny(

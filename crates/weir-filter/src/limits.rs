@@ -1,4 +1,4 @@
-//! Limits as filters name them: settings, and whom a request counts for.
+//! Limits in filters: settings, and the key by which requests are counted.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
 use crate::ticket::{RateFields, Ticket};
 
-/// A limit of `weir.limits`, or one that a filter brings.
+/// A limit of `weir.limits`, or of a filter's own arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitDefinition {
-    /// Name; empty for one that a filter brings.
+    /// Name; empty for a limit of a filter's own arguments.
     pub name: String,
-    /// What it is set to.
+    /// Settings of the limit.
     pub settings: LimitSettings,
-    /// Whom a request counts for.
+    /// Key by which requests are counted.
     pub key: KeySource,
-    /// Requests of a round by the text of a key, where the order is fair; others have 1.
+    /// Weights of keys in fair queueing: requests per round by key; other keys have 1.
     pub weights: Vec<(String, u32)>,
-    /// What it takes of the rate.
+    /// Cost of a request.
     pub cost: CostSource,
-    /// The header that says how urgent a request is.
+    /// Name of the header with the priority of a request.
     pub priority: Option<String>,
-    /// What tells how long a request can wait.
+    /// Deadline of a request.
     pub deadline: Option<DeadlineSource>,
-    /// Which answers have RateLimit fields.
+    /// Responses that get RateLimit fields.
     pub fields: RateFields,
 }
 
 impl LimitDefinition {
-    /// A setting that makes no sense beside the others: its name, what is wrong, and what to do.
+    /// A setting that contradicts another: its name, the error and the remedy.
     pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let settings = &self.settings;
         let (rate, concurrency) = (settings.rate.is_some(), settings.concurrency.is_some());
@@ -65,7 +65,7 @@ impl LimitDefinition {
         None
     }
 
-    /// The first setting that reads what only HTTP has.
+    /// The first setting that needs a part of HTTP.
     pub fn of_http(&self) -> Option<&'static str> {
         match (&self.cost, &self.key) {
             (_, KeySource::None | KeySource::Ip) => {}
@@ -81,10 +81,10 @@ impl LimitDefinition {
     }
 }
 
-/// Whom a request counts for.
+/// Source of the key by which requests are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeySource {
-    /// All together.
+    /// One count for all requests.
     #[default]
     None,
     /// The client's address.
@@ -95,13 +95,13 @@ pub enum KeySource {
     Query(String),
     /// The value of a cookie.
     Cookie(String),
-    /// The Host asked for.
+    /// The Host of the request.
     Host,
     /// A URI variable.
     Path(String),
     /// The whole path.
     Uri,
-    /// Who it is from: subject of its token, or name of its key.
+    /// The principal: subject of the token, or name of the API key.
     Principal,
 }
 
@@ -110,7 +110,7 @@ impl KeySource {
     /// `path:{v}`.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (kind, name) = text.split_once(':').unwrap_or((text, ""));
@@ -135,7 +135,7 @@ impl KeySource {
         })
     }
 
-    /// The text of the key of a request; empty if it has none.
+    /// The key of a request; empty if it has none.
     pub fn text(&self, context: &RequestContext<'_>) -> Vec<u8> {
         let head = &*context.head;
         match self {
@@ -161,7 +161,7 @@ impl KeySource {
         }
     }
 
-    /// The URI variable it reads.
+    /// The URI variable that it reads.
     pub fn variable(&self) -> Option<&str> {
         match self {
             Self::Path(name) => Some(name),
@@ -180,7 +180,7 @@ fn value_of(text: &[u8], between: u8, name: &str) -> Vec<u8> {
     found.next().unwrap_or_default()
 }
 
-/// The ticket of a request for the limit that `definition` defines.
+/// The ticket of a request for the limit of `definition`.
 pub(crate) fn ticket(
     definition: &LimitDefinition,
     valve: &Arc<Valve>,
@@ -207,10 +207,10 @@ fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
     Key { hash: hasher.finish(), weight }
 }
 
-/// Applies one written setting.
+/// Applies one setting.
 ///
 /// # Errors
-/// What is wrong with the value.
+/// The error in the value.
 pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
     let text = text.trim();
     let settings = &mut limit.settings;
@@ -259,7 +259,7 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
     Ok(())
 }
 
-/// Applies a setting that is one of a few words.
+/// Applies a setting with a fixed set of values.
 fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
     let settings = &mut limit.settings;
     match (name, text) {
@@ -280,7 +280,7 @@ fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), Str
     Ok(())
 }
 
-/// Reads `10MB/s`, where units are those of Spring's DataSize.
+/// Reads `10MB/s`; the units are those of Spring's DataSize.
 fn bytes_per_second(text: &str) -> Result<u64, String> {
     let size = text.strip_suffix("/s").unwrap_or(text).trim();
     match weir_route::parse_data_size(size) {
@@ -290,13 +290,13 @@ fn bytes_per_second(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Lowest bandwidth, in bytes a second.
+/// Minimum bandwidth, in bytes per second.
 const BANDWIDTH_MIN: u64 = 1_024;
 
-/// Longest warm-up.
+/// Maximum warm-up time.
 const WARM_UP_MAX_NS: u64 = 86_400_000_000_000;
 
-/// Names of the settings of a limit, but for `weights`.
+/// Names of the settings of a limit, except `weights`.
 pub const LIMIT_FIELDS: &[&str] = &[
     "rate",
     "mode",
@@ -319,8 +319,8 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "fields",
 ];
 
-/// Of those the ones that say what a request is asked for: they hold for one configuration, not for
-/// the limit.
+/// The settings in [`LIMIT_FIELDS`] that read the request: they belong to a configuration, not to
+/// the limit, which outlives it.
 pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What the gateway answers itself.
+//! Responses of the gateway itself.
 
-/// A response that the gateway gives itself.
+/// A response of the gateway itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalResponse {
     /// Status code.

@@ -1,36 +1,36 @@
-//! This gateway as a client of an authorization server.
+//! The gateway as an OAuth 2.0 client.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::same::Same;
 
-/// Where a token comes from.
+/// Address of a token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenPlace {
     /// The URL of the token endpoint.
     Endpoint(String),
-    /// The issuer, whose metadata name the token endpoint.
+    /// The issuer, whose metadata contain the token endpoint.
     Issuer(String),
 }
 
-/// A client of an authorization server that gets tokens for itself: the grant `client_credentials`
-/// (RFC 6749 section 4.4; `spring.security.oauth2.client.registration.<id>`).
+/// An OAuth client with the grant `client_credentials` (RFC 6749 section 4.4;
+/// `spring.security.oauth2.client.registration.<id>`).
 #[derive(PartialEq, Eq, Hash)]
 pub struct OAuthClient {
     /// Name of the registration.
     pub id: String,
-    /// Where its tokens come from.
+    /// Address of its token endpoint.
     pub place: TokenPlace,
-    /// Its name at the server.
+    /// Client id.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret.
     pub client_secret: String,
-    /// Whether name and secret go into the form instead of into `Authorization`.
+    /// Whether id and secret are sent in the form instead of in `Authorization`.
     pub in_form: bool,
-    /// What it asks for.
+    /// Scopes to request.
     pub scopes: Vec<String>,
-    /// How long a request waits for a token, in milliseconds.
+    /// Maximum time that a request waits for a token, in milliseconds.
     pub timeout_ms: u64,
     held: Same<RwLock<Option<Held>>>,
 }
@@ -56,13 +56,13 @@ impl OAuthClient {
         }
     }
 
-    /// The token it has, if that is to be used at `now_ms` (since 1970).
+    /// The current token, if it is still valid at `now_ms` (since 1970).
     pub fn token(&self, now_ms: i64) -> Option<Arc<str>> {
         let held = self.held.0.read().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().filter(|held| now_ms < held.until_ms).map(|held| Arc::clone(&held.token))
     }
 
-    /// Keeps a token that is used until `until_ms` (since 1970).
+    /// Stores a token that is valid until `until_ms` (since 1970).
     pub fn keep(&self, token: &Arc<str>, until_ms: i64) {
         let held = Held { token: Arc::clone(token), until_ms };
         *self.held.0.write().unwrap_or_else(PoisonError::into_inner) = Some(held);
@@ -70,7 +70,7 @@ impl OAuthClient {
 }
 
 impl fmt::Debug for OAuthClient {
-    /// Without the secret.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuthClient")
             .field("id", &self.id)

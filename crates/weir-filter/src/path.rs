@@ -1,4 +1,5 @@
-//! The one way a filter changes the path: validated, canonical, and never out of its prefix.
+//! The only way for a filter to change the path: validated, canonical, and never outside its
+//! prefix.
 
 use smol_str::SmolStr;
 use weir_route::Vars;
@@ -11,11 +12,11 @@ use crate::uri::{AbsoluteUri, is_path_byte};
 
 /// Replaces the path of the request by `path`, made by `filter`.
 ///
-/// The path that came in is canonical, so dot segments in the new one were made by the filter out
-/// of what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix
-/// that the filter states: such a request is answered with 400, also if only a lenient server would
-/// see them (`..%2fx` glued out of `x..%2fx`) and saw none before. Doubled slashes are joined as
-/// SCG does, unless the client sent some itself: those stay.
+/// The received path is canonical, so dot segments in the new path were made by the filter from
+/// client data (a decoded `%2F`, concatenated pieces). Resolving them would leave the prefix that
+/// the filter sets, so such a request is answered with 400. The same holds if only a lenient server
+/// would see dot segments that it did not see before (`..%2fx` made of `x..%2fx`). Doubled slashes
+/// are joined as in SCG, unless the client sent some itself.
 ///
 /// # Errors
 /// The path does not start with `/` or is not valid; nothing is sent then.
@@ -25,7 +26,7 @@ pub(crate) fn replace_path(
     path: &[u8],
 ) -> Result<Verdict, FilterError> {
     if context.head.path().first() != Some(&b'/') {
-        // `*` of OPTIONS and the empty path of CONNECT are no paths to edit.
+        // `*` of OPTIONS and the empty path of CONNECT cannot be edited.
         return Ok(Verdict::Continue);
     }
     if path.first() != Some(&b'/') {
@@ -52,7 +53,7 @@ pub(crate) fn replace_path(
     Ok(Verdict::Continue)
 }
 
-/// The answer to a request whose path would leave the prefix that a filter states.
+/// The response to a request whose path would leave the prefix that a filter sets.
 fn refused() -> Verdict {
     Verdict::Respond(Box::new(LocalResponse { status: 400, ..LocalResponse::default() }))
 }
@@ -80,7 +81,7 @@ fn join_slashes(path: &[u8]) -> Vec<u8> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PathTemplate {
     text: SmolStr,
-    /// Nothing in it is to be replaced or encoded.
+    /// There is nothing to replace or encode.
     is_path: bool,
 }
 
@@ -100,7 +101,7 @@ impl PathTemplate {
         Template(&self.text).variables().collect()
     }
 
-    /// Gives the path to `take`. Allocates only if there is something to replace or to encode.
+    /// Passes the path to `take`. Allocates only if there is something to replace or encode.
     ///
     /// # Errors
     /// A variable that is not set.
@@ -126,7 +127,7 @@ impl PathTemplate {
         Ok(())
     }
 
-    /// Why every request will fail.
+    /// Reason for which every request will fail, if there is one.
     pub(crate) fn caution(&self) -> Option<String> {
         let text = &self.text;
         let absolute = text.starts_with(['/', '{']);
@@ -134,21 +135,21 @@ impl PathTemplate {
     }
 }
 
-/// What became of a request for another URI.
+/// Result of [`retarget`].
 #[derive(Debug)]
 pub(crate) enum Retargeted {
-    /// It goes there, unless the verdict says otherwise.
+    /// The target is set, unless the verdict says otherwise.
     Done(Verdict),
-    /// Not an absolute URI.
+    /// The text is not an absolute URI.
     Ignored,
-    /// Nothing serves this scheme.
+    /// The scheme is not supported.
     UnknownScheme,
 }
 
-/// Makes the absolute URI `text` the target of the request, its path and query included.
+/// Sets the target, path and query of the request to the absolute URI `text`.
 ///
 /// # Errors
-/// Its path has an encoded NUL.
+/// The path contains an encoded NUL.
 pub(crate) fn retarget(
     context: &mut RequestContext<'_>,
     filter: &str,

@@ -1,31 +1,32 @@
-//! RewritePath without an expression engine: the forms nearly all real configurations use.
+//! RewritePath without a regular expression engine, for the forms that nearly all configurations
+//! use.
 //!
-//! `/red/?(?<segment>.*)` and its like are a search for fixed text. Compiled expressions take some
-//! kilobytes each, which a million routes with a prefix of their own could not afford.
+//! `/red/?(?<segment>.*)` and similar forms search for fixed text. A compiled expression takes some
+//! kilobytes, too much for a million routes with different prefixes.
 
 use crate::assembly::Assembly;
 
-/// A rewrite by fixed text: `^`? text `/?`? `(.*)`? `$`?, its group used at most once in the
+/// A rewrite by fixed text: `^`? text `/?`? `(.*)`? `$`?, whose group occurs at most once in the
 /// replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PlainRewrite {
-    /// Expression and replacement as written, one after the other.
+    /// Expression and replacement as written, concatenated.
     written: Box<str>,
     /// Length of the expression.
     regexp_len: u16,
     form: Form,
 }
 
-/// What the texts say. Ranges are within expression and replacement.
+/// The parsed form. Ranges are within expression and replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Form {
-    /// Only at the start of the path.
+    /// The match must start at the beginning of the path.
     anchored: bool,
-    /// Where the text to find lies in the expression.
+    /// The text to find, within the expression.
     text: Range,
-    /// A `/` behind the text goes with it.
+    /// The match includes a following `/`.
     slash: bool,
-    /// Everything up to the end of the path goes with it.
+    /// The match extends to the end of the path.
     rest: bool,
     /// The reference to the group in the replacement.
     group: Option<Range>,
@@ -50,7 +51,7 @@ impl Range {
 const SPECIAL: &[char] = &['\\', '.', '[', ']', '{', '}', '(', ')', '*', '+', '?', '^', '$', '|'];
 
 impl PlainRewrite {
-    /// Reads an expression and its replacement; `None` if they need an engine.
+    /// Parses an expression and its replacement; `None` if they need an engine.
     pub(crate) fn parse(regexp: &str, replacement: &str) -> Option<Self> {
         let form = Form::parse(regexp, replacement)?;
         let regexp_len = u16::try_from(regexp.len()).ok()?;
@@ -67,7 +68,7 @@ impl PlainRewrite {
         self.written.get(usize::from(self.regexp_len)..).unwrap_or_default()
     }
 
-    /// Writes `path` rewritten to `out`; `false` if nothing matches.
+    /// Writes the rewritten `path` to `out`; `false` if nothing matches.
     pub(crate) fn apply(&self, path: &[u8], out: &mut Assembly) -> bool {
         self.form.apply(self.regexp(), self.replacement(), path, out)
     }
@@ -82,7 +83,7 @@ impl Form {
         let mut tail = body.get(len..)?;
         let mut slash = false;
         if let Some(after) = tail.strip_prefix('?') {
-            // The `?` is about the last character of the text.
+            // The `?` applies to the last character of the text.
             len = len.checked_sub(1).filter(|len| body.get(*len..).is_some_and(is_slash))?;
             slash = true;
             tail = after;
@@ -135,7 +136,7 @@ fn is_slash(text: &str) -> bool {
     text.starts_with('/')
 }
 
-/// The name in `(?<name>.*)` or `(?<name>/?.*)`, with `$` behind it or not.
+/// The group name in `(?<name>.*)` or `(?<name>/?.*)`, optionally followed by `$`.
 fn group_name(tail: &str) -> Option<&str> {
     let (name, rest) = tail.strip_prefix("(?<")?.split_once('>')?;
     let letters = name.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -143,8 +144,8 @@ fn group_name(tail: &str) -> Option<&str> {
     (named && matches!(rest, ".*)" | ".*)$" | "/?.*)" | "/?.*)$")).then_some(name)
 }
 
-/// Where the only reference to group 1, called `name`, lies; `Some(None)` if there is none, `None`
-/// if the replacement is not as simple as that.
+/// Position of the only reference to group 1, called `name`; `Some(None)` if there is none, `None`
+/// if the replacement is more complex.
 fn group_reference(replacement: &str, name: &str) -> Option<Option<Range>> {
     if replacement.contains('\\') {
         return None;

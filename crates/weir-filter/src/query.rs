@@ -1,18 +1,18 @@
-//! Query parameters: found by decoded name, everything else left byte for byte.
+//! Query parameters: found by decoded name; all other bytes stay unchanged.
 
 /// The parameters of a raw query as written, `name`, `name=` or `name=value`, in order.
 pub(crate) fn parameters(query: &[u8]) -> impl Iterator<Item = &[u8]> {
     query.split(|&byte| byte == b'&')
 }
 
-/// Whether the raw parameter `written` is called `name` once decoded.
+/// Whether the decoded name of the raw parameter `written` is `name`.
 pub(crate) fn is_named(written: &[u8], name: &str) -> bool {
     let end = memchr::memchr(b'=', written).unwrap_or(written.len());
-    // A lone `&` or `=v` is no parameter.
+    // An empty parameter or one without a name, such as `=v`, does not count.
     end > 0 && decoded(written.get(..end).unwrap_or_default()).eq(name.bytes())
 }
 
-/// Bytes of a raw name or value: `+` is a blank, `%XX` a byte.
+/// Decoded bytes of a raw name or value: `+` is a blank, `%XX` a byte.
 fn decoded(raw: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = raw;
     std::iter::from_fn(move || {
@@ -34,12 +34,12 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Whether `byte` may stand in a query as it is (RFC 3986 `query`), `%` excluded.
+/// Whether `byte` may appear unencoded in a query (RFC 3986 `query`), `%` excluded.
 pub(crate) fn is_query_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte)
 }
 
-/// Whether `byte` means itself wherever it stands (RFC 3986 `unreserved`).
+/// Whether `byte` is `unreserved` (RFC 3986), and never needs encoding.
 pub(crate) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }

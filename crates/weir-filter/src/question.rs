@@ -1,8 +1,8 @@
-//! Questions of filters to the control plane: a store, another server, or time itself.
+//! Questions of filters to the control plane: Redis, another server, or a timer.
 //!
-//! A filter never waits. It gives [`Verdict::Ask`](crate::Verdict::Ask), the server waits for the
-//! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
-//! answer, or not in time, is [`Answer::Nobody`].
+//! A filter never blocks. It returns [`Verdict::Ask`](crate::Verdict::Ask); the server awaits the
+//! answer for at most [`Question::timeout_ms`] and calls the filter again with it. A failure or
+//! timeout gives [`Answer::Nobody`].
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,42 +15,42 @@ use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 use crate::target::Target;
 
-/// How long a password may take to be checked, in milliseconds.
+/// Timeout of a password check, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;
-/// How much longer a request waits for a call than the call may take.
+/// Time that a request waits beyond the timeout of its gRPC call, in milliseconds.
 const GRPC_SLACK_MS: u64 = 500;
 
-/// What a filter wants to know.
+/// A question of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Nothing: this many milliseconds have to pass.
+    /// Wait this many milliseconds.
     Pause(u64),
-    /// Whether there are tokens in a bucket that is kept in Redis.
+    /// Take tokens from a bucket in Redis.
     Bucket(BucketQuestion),
-    /// What another server says of the request.
+    /// Send a subrequest to another server.
     Subrequest(Subrequest),
-    /// Whether a password is the one that a hash was made of.
+    /// Verify a password against a hash.
     Password {
-        /// The hash, by bcrypt.
+        /// The bcrypt hash.
         hash: Arc<str>,
         /// The password.
         password: String,
-        /// Who sent it.
+        /// Address of the client that sent it.
         client: IpAddr,
     },
-    /// A token of this gateway's own.
+    /// Get an access token for this OAuth client.
     AccessToken(Arc<OAuthClient>),
-    /// The content of the request, which is sent on all the same.
+    /// Buffer the content of the request, which is forwarded all the same.
     Content,
-    /// What a gRPC method answers.
+    /// Call a gRPC method.
     Grpc(GrpcCall),
-    /// Nothing: a copy of a request that has been answered goes to another server.
+    /// Send a copy of a request, which has already been answered, to another server.
     Mirror(Box<Copied>),
-    /// Nothing: what a mock has answered sets off requests to other servers.
+    /// Send the requests that the answer of a mock triggers, without waiting for them.
     Callbacks {
         /// The requests.
         requests: Vec<CallbackRequest>,
-        /// Where the admin API of this process listens, to which none may lead.
+        /// Address of this process's admin API, which no callback may reach.
         admin: Option<SocketAddr>,
     },
 }
@@ -58,24 +58,24 @@ pub enum Question {
 /// A copy of a request, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// The route that it counts for.
+    /// Route whose metrics count it.
     pub route: String,
     /// Method.
     pub method: String,
-    /// The whole URL.
+    /// Absolute URL.
     pub url: String,
     /// Header fields, without Host and framing.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Content, in its coding.
+    /// Content, with its content coding.
     pub content: Vec<u8>,
-    /// How long the answer may take, in milliseconds.
+    /// Timeout of the response, in milliseconds.
     pub timeout_ms: u64,
-    /// Status that the original was answered with.
+    /// Status of the response to the original.
     pub status: u16,
 }
 
-/// A call of a unary gRPC method. The filter says which and with what; the server adds whom it
-/// goes to and how long it may take, as the route has it.
+/// A call of a unary gRPC method. The filter sets the method and the message; the server adds the
+/// target and the timeouts of the route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcCall {
     /// `/package.Service/Method`.
@@ -84,13 +84,13 @@ pub struct GrpcCall {
     pub message: Vec<u8>,
     /// The server.
     pub target: Option<Arc<Target>>,
-    /// How long a connection may take, in milliseconds.
+    /// Timeout of connecting, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// How long all of it may take, in milliseconds.
+    /// Timeout of the whole call, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What came of a call.
+/// The result of a gRPC call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrpcReply {
     /// The encoded response.
@@ -99,10 +99,10 @@ pub enum GrpcReply {
     Status {
         /// Its number.
         code: u32,
-        /// What the server says.
+        /// The message of the server.
         message: String,
     },
-    /// Nobody was reached: the method was not called.
+    /// No connection: the method was not called.
     Unreached(String),
     /// The connection broke, or what came is no gRPC.
     Broken(String),
@@ -113,11 +113,11 @@ pub enum GrpcReply {
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketQuestion {
-    /// Where Redis is.
+    /// Address and credentials of Redis.
     pub redis: Arc<RedisSettings>,
-    /// What the names of the bucket's two keys begin with: `request_rate_limiter.{ROUTE.KEY}`.
+    /// Prefix of the names of the bucket's two keys: `request_rate_limiter.{ROUTE.KEY}`.
     pub key: Vec<u8>,
-    /// How it is filled.
+    /// Capacity and refill of the bucket.
     pub settings: BucketSettings,
 }
 
@@ -126,62 +126,62 @@ pub struct BucketQuestion {
 pub struct Subrequest {
     /// Method.
     pub method: String,
-    /// The whole URL.
+    /// Absolute URL.
     pub url: Arc<str>,
     /// Header fields, without Host.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// How long the answer may take, in milliseconds.
+    /// Timeout of the response, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What a filter is told.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The time is over.
+    /// The time has passed.
     Passed,
-    /// Whether the bucket held enough tokens, and how many are left.
+    /// Result of taking tokens from the bucket.
     Bucket {
-        /// There were enough.
+        /// Whether there were enough tokens.
         allowed: bool,
-        /// Tokens that are left.
+        /// Remaining tokens.
         left: i64,
     },
-    /// What the other server answered.
+    /// The response of the other server.
     Response(Box<LocalResponse>),
-    /// Whether it is the password.
+    /// Whether the password is correct.
     Password(bool),
-    /// The token, as it stands behind `Bearer`.
+    /// The access token, without `Bearer`.
     AccessToken(Arc<str>),
-    /// The content of the request without its codings.
+    /// The content of the request, decoded.
     Content(Vec<u8>),
-    /// The content is longer than this many bytes, which is all that may be kept.
+    /// The content is longer than this number of bytes, the maximum that may be buffered.
     ContentTooLong(usize),
-    /// What came of a call.
+    /// The result of a gRPC call.
     Grpc(GrpcReply),
-    /// Nobody answered in time; the text says why.
+    /// No answer in time; the text is the reason.
     Nobody(String),
 }
 
 impl Question {
-    /// How long a request waits for the answer at most, in milliseconds.
+    /// Maximum time that a request waits for the answer, in milliseconds.
     pub fn timeout_ms(&self) -> u64 {
         match self {
             Self::Pause(ms) => *ms,
-            // The client has the time that it has for every body.
+            // The timeouts of request bodies apply.
             Self::Content => u64::MAX,
             Self::Bucket(question) => question.redis.timeout_ms,
             Self::Subrequest(question) => question.timeout_ms,
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
             Self::Mirror(copied) => copied.timeout_ms,
-            // The one who calls finds out in time itself.
+            // The caller detects the timeout itself.
             Self::Grpc(call) => call.timeout_ms.saturating_add(GRPC_SLACK_MS),
-            // Nobody waits.
+            // The request does not wait.
             Self::Callbacks { .. } => 0,
         }
     }
 
-    /// Whom it is for, as metrics call it.
+    /// Kind of question, as a label of metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",

@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// How to reach Redis (`spring.data.redis.*`).
+/// Address and credentials of Redis (`spring.data.redis.*`).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RedisSettings {
     /// Host and port: one server, nodes of a cluster, or sentinels.
     pub nodes: Vec<(String, u16)>,
-    /// The name of the master that the nodes, which are sentinels, watch.
+    /// Name of the sentinels' master; the nodes are sentinels then.
     pub sentinel_master: Option<String>,
-    /// User, if it is not the default one.
+    /// User, if not the default.
     pub username: Option<String>,
     /// Password.
     pub password: Option<String>,
     /// Number of the database.
     pub database: i64,
-    /// TLS by the certificates that the system trusts.
+    /// Use TLS, with the system's trusted certificates.
     pub tls: bool,
-    /// How long connecting may take, in milliseconds.
+    /// Timeout of connecting, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// How long a request waits for an answer, in milliseconds.
+    /// Timeout of a request to Redis, in milliseconds.
     pub timeout_ms: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for RedisSettings {
 }
 
 impl fmt::Debug for RedisSettings {
-    /// Without the password.
+    /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisSettings")
             .field("nodes", &self.nodes)

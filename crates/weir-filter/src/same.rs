@@ -1,8 +1,8 @@
-//! State within a filter that does not tell it apart from another one.
+//! State of a filter that is ignored in comparisons of filters.
 
 use std::hash::{Hash, Hasher};
 
-/// Something that outlives configurations: two of it are never told apart.
+/// State that outlives configurations: any two values are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Same<T>(pub T);
 

@@ -1,24 +1,24 @@
-//! Shares of requests, by chance.
+//! Random sampling of requests.
 
 use std::fmt;
 
 use weir_route::{ArgError, Args};
 
-/// Shares are kept in parts of this.
+/// Denominator of a share.
 const WHOLE: u32 = 1_000_000;
 
-/// A share of requests.
+/// Share of requests that are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Share(u32);
 
 impl Share {
-    /// No request.
+    /// No requests.
     pub(crate) const NONE: Self = Self(0);
 
-    /// Reads a percentage; all requests if there is none.
+    /// Reads a percentage; all requests if the argument is missing.
     ///
     /// # Errors
-    /// No number from 0 to 100.
+    /// The text is not a number from 0 to 100.
     pub(crate) fn of(args: &Args, arg: &str) -> Result<Self, ArgError> {
         let Some(text) = args.text(arg) else { return Ok(Self(WHOLE)) };
         let percent = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
@@ -30,7 +30,7 @@ impl Share {
         Ok(Self((percent * f64::from(WHOLE) / 100.0).round() as u32))
     }
 
-    /// Whether a request belongs to it, by chance.
+    /// Whether the sample contains a request with the random number `dice`.
     pub(crate) fn takes(self, dice: u64) -> bool {
         u64::from(self.0) > dice % u64::from(WHOLE)
     }

@@ -1,6 +1,6 @@
 //! Reason phrases of status codes.
 
-/// Codes and the reason phrases that Netty, and so SCG, sends with them.
+/// Status codes and Netty's reason phrases, which SCG sends.
 const STATUSES: &[(u16, &str)] = &[
     (100, "Continue"),
     (101, "Switching Protocols"),
@@ -67,7 +67,7 @@ const STATUSES: &[(u16, &str)] = &[
     (511, "Network Authentication Required"),
 ];
 
-/// The reason phrase of `status`; empty for a code that no standard names.
+/// The reason phrase of `status`; empty for a non-standard code.
 pub fn reason(status: u16) -> &'static str {
     match STATUSES.binary_search_by_key(&status, |(code, _)| *code) {
         Ok(at) => STATUSES.get(at).map_or("", |(_, reason)| reason),
@@ -75,15 +75,15 @@ pub fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Whether a standard names `status`.
+/// Whether `status` is a standard code.
 pub(crate) fn is_known(status: u16) -> bool {
     !reason(status).is_empty()
 }
 
-/// The name of Spring's constant for `status`; the number where there is none.
+/// The name of Spring's constant for `status`; the number if there is none.
 pub fn constant(status: u16) -> String {
     match status {
-        // Spring names these two otherwise than Netty.
+        // Spring and Netty differ in these two names.
         413 => "PAYLOAD_TOO_LARGE".to_owned(),
         414 => "URI_TOO_LONG".to_owned(),
         418 => "I_AM_A_TEAPOT".to_owned(),

@@ -1,4 +1,4 @@
-//! SCG's way to write a filter as text, as its actuator shows it (class `GatewayToStringStyler`).
+//! Filters as text, in the form of SCG's actuator (class `GatewayToStringStyler`).
 
 use std::fmt;
 
@@ -12,33 +12,33 @@ impl<'f, 'w> Styled<'f, 'w> {
     /// Starts the filter called `name`.
     ///
     /// # Errors
-    /// As the writer.
+    /// Errors of the writer.
     pub(crate) fn start(out: &'f mut fmt::Formatter<'w>, name: &str) -> Result<Self, fmt::Error> {
         write!(out, "[{name}")?;
         Ok(Self { out, first: true })
     }
 
-    /// A text, quoted.
+    /// Writes a quoted text.
     ///
     /// # Errors
-    /// As the writer.
+    /// Errors of the writer.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> fmt::Result {
         self.plain(name, format_args!("'{value}'"))
     }
 
-    /// A number, a flag, the name of a constant.
+    /// Writes a number, a flag or the name of a constant.
     ///
     /// # Errors
-    /// As the writer.
+    /// Errors of the writer.
     pub(crate) fn plain(&mut self, name: &str, value: impl fmt::Display) -> fmt::Result {
         self.separate()?;
         write!(self.out, " {name} = {value}")
     }
 
-    /// A text without a name.
+    /// Writes a text without a name.
     ///
     /// # Errors
-    /// As the writer.
+    /// Errors of the writer.
     pub(crate) fn bare(&mut self, value: &str) -> fmt::Result {
         self.separate()?;
         write!(self.out, " '{value}'")
@@ -53,7 +53,7 @@ impl<'f, 'w> Styled<'f, 'w> {
     /// Ends the filter.
     ///
     /// # Errors
-    /// As the writer.
+    /// Errors of the writer.
     pub(crate) fn end(self) -> fmt::Result {
         self.out.write_str("]")
     }

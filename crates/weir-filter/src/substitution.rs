@@ -1,4 +1,4 @@
-//! A Java regular expression with its replacement, as filters have them as arguments.
+//! A Java regular expression with its replacement, as arguments of filters.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,7 +7,8 @@ use weir_route::{ArgError, Args};
 
 use crate::context::FilterError;
 
-/// Replaces every match of an expression (`Matcher.replaceAll`). Compares by what was written.
+/// Replaces every match of an expression (`Matcher.replaceAll`). Equality compares the texts as
+/// written.
 #[derive(Clone, Debug)]
 pub(crate) struct Substitution {
     regexp: Box<str>,
@@ -18,16 +19,16 @@ pub(crate) struct Substitution {
 #[derive(Clone, Debug)]
 enum Method {
     Replace(JavaRegex, Replacement),
-    /// The replacement is not one, of which SCG takes notice at the first match only. The
-    /// expression takes all of a text that has such a match.
+    /// The replacement is invalid, which SCG notices at the first match only. The expression
+    /// consumes the whole of a text that has such a match.
     Fail(JavaRegex, Box<str>),
 }
 
 impl Substitution {
-    /// Takes the arguments `regexp` and `replacement`; `$\` in the latter is `$`.
+    /// Reads the arguments `regexp` and `replacement`; `$\` in the latter means `$`.
     ///
     /// # Errors
-    /// Where and why the expression is refused.
+    /// Position and reason if the expression is invalid.
     pub(crate) fn new(args: &Args, regexes: &RegexCache) -> Result<Self, ArgError> {
         let regexp = args.filled("regexp")?;
         let replacement = unescaped(args.required("replacement")?);
@@ -50,7 +51,7 @@ impl Substitution {
         &self.regexp
     }
 
-    /// The replacement as written, `$\` read as `$`.
+    /// The replacement, with `$\` read as `$`.
     pub(crate) fn replacement(&self) -> &str {
         &self.replacement
     }
@@ -58,7 +59,7 @@ impl Substitution {
     /// `text` with every match replaced.
     ///
     /// # Errors
-    /// Too many steps, or a replacement that is not one.
+    /// Too many steps, or an invalid replacement.
     pub(crate) fn apply(&self, text: &str) -> Result<String, FilterError> {
         let too_slow = |_| FilterError(format!("`{}` needs too many steps here", self.regexp));
         match &self.method {
@@ -72,14 +73,14 @@ impl Substitution {
         }
     }
 
-    /// Why every match will fail.
+    /// Reason for which every match will fail, if there is one.
     pub(crate) fn caution(&self) -> Option<String> {
         let Method::Fail(_, why) = &self.method else { return None };
         Some(format!("{why}: what matches `{}` fails with 500", self.regexp))
     }
 }
 
-/// The replacement as SCG reads it: `$\{name}` keeps Spring's placeholders from seeing `${name}`.
+/// Removes SCG's escape: `$\{name}` is written so that Spring's placeholders do not see `${name}`.
 pub(crate) fn unescaped(replacement: &str) -> String {
     replacement.replace("$\\", "$")
 }

@@ -1,9 +1,9 @@
-//! Template values: text with `{variable}` parts, filled from the URI variables of the matched
+//! Value templates: text with `{variable}` parts, filled from the URI variables of the matched
 //! route.
 //!
-//! Templates stay text and are read anew for each request: most have no variable at all, and at a
-//! million routes a parsed form would cost more memory than it saves time. SCG expands them through
-//! `UriComponentsBuilder`; what counts as a variable is what counts there
+//! Templates are stored as text and parsed for each request: most have no variable, and with a
+//! million routes a parsed form would cost more memory than it saves time. SCG expands them with
+//! `UriComponentsBuilder`; the syntax of variables is the same as there
 //! (`HierarchicalUriComponents`).
 
 use std::fmt::Write;
@@ -19,19 +19,19 @@ pub(crate) struct Template<'a>(pub &'a str);
 /// A piece of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Text as it stands.
+    /// Literal text.
     Text(&'a str),
     /// The name of a variable.
     Variable(&'a str),
 }
 
 impl<'a> Template<'a> {
-    /// The text, if there is nothing to replace.
+    /// The text, if there are no variables.
     pub(crate) fn constant(self) -> Option<&'a str> {
         (!self.has_variables()).then_some(self.0)
     }
 
-    /// Whether there is anything to replace.
+    /// Whether there are variables.
     pub(crate) fn has_variables(self) -> bool {
         memchr::memchr(b'{', self.0.as_bytes()).is_some() && self.variables().next().is_some()
     }
@@ -64,7 +64,7 @@ impl<'a> Template<'a> {
         Ok(out)
     }
 
-    /// As [`Template::expand`], percent-encoding every byte that `legal` does not take.
+    /// As [`Template::expand`], but percent-encodes every byte that is not `legal`.
     ///
     /// # Errors
     /// A variable that no predicate of the route has set.
@@ -83,10 +83,10 @@ impl<'a> Template<'a> {
         Ok(out)
     }
 
-    /// Whether `vars` has all variables.
+    /// Checks that `vars` has all variables.
     ///
     /// # Errors
-    /// The first one it has not.
+    /// The first variable that is not set.
     pub(crate) fn require(self, vars: &Vars) -> Result<(), FilterError> {
         self.variables().try_for_each(|name| variable(vars, name).map(|_| ()))
     }
@@ -95,14 +95,14 @@ impl<'a> Template<'a> {
 /// The value of the variable `name`.
 ///
 /// # Errors
-/// No predicate of the route has set it.
+/// No predicate of the route has set the variable.
 pub(crate) fn variable<'v>(vars: &'v Vars, name: &str) -> Result<&'v str, FilterError> {
     vars.get(name).ok_or_else(|| {
         FilterError(format!("no predicate of this route sets the template variable `{name}`"))
     })
 }
 
-/// Appends `text` to `out`, each byte that `legal` does not take as `%XX`.
+/// Appends `text` to `out`, with each byte that is not `legal` as `%XX`.
 pub(crate) fn encode(text: &str, legal: fn(u8) -> bool, out: &mut String) {
     for &byte in text.as_bytes() {
         if byte.is_ascii() && legal(byte) {
@@ -142,7 +142,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Where the first `{…}` lies: at least one character, no `/`; `{id:[0-9]{8}}` is one variable.
+/// Position of the first `{…}`: at least one character, no `/`; `{id:[0-9]{8}}` is one variable.
 fn next_variable(text: &str) -> Option<(usize, usize)> {
     let mut from = 0;
     loop {

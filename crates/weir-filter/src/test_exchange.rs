@@ -1,4 +1,4 @@
-//! One request through the filters of one route, written as text: what tests are made of.
+//! Test harness: one request, written as text, through the filters of one route.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use crate::context::{RequestContext, ResponseContext, Verdict};
 use crate::filter::{self, Filter, FilterOptions};
 use crate::status::reason;
 
-/// The filters of a route, and what they need to know of it.
+/// The filters of a route and their context.
 #[derive(Debug, Default)]
 pub(crate) struct TestExchange {
-    /// The filters, as merged.
+    /// The filters, merged.
     pub chain: Chain,
     predicates: Vec<NamedArgs>,
 }
 
-/// What came out at either side.
+/// Result at both sides.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The request as sent on, if it was.
+    /// The request sent upstream, if any.
     pub sent: Option<String>,
-    /// The response as sent back, if there was one.
+    /// The response sent to the client, if any.
     pub response: Option<String>,
-    /// Why a filter failed.
+    /// Error of a filter.
     pub error: Option<String>,
 }
 
 const PEER: &str = "192.0.2.9:4711";
 
 impl TestExchange {
-    /// A route written in YAML as SCG has it: `predicates:` and `filters:`, each a list.
+    /// A route in SCG's YAML: `predicates:` and `filters:`, each a list.
     pub(crate) fn new(route: &str) -> Self {
         Self::with_options(route, &FilterOptions::default())
     }
 
-    /// The same with settings.
+    /// The same with these options.
     pub(crate) fn with_options(route: &str, options: &FilterOptions) -> Self {
         let (predicates, filters) = read_route(route);
         let build = |named: &NamedArgs| {
@@ -55,12 +55,12 @@ impl TestExchange {
         Self { chain: Chain::merge(Vec::new(), filters), predicates }
     }
 
-    /// Runs `request` through the filters, and `answer` back if it gets that far.
+    /// Runs `request` through the filters, and `answer` back if the request was forwarded.
     pub(crate) fn run(&self, request: &str, answer: &str) -> Outcome {
         self.run_as(None, request, answer)
     }
 
-    /// The same for a request that is known to be from somebody.
+    /// The same for an authenticated request.
     pub(crate) fn run_as(&self, claims: Option<Claims>, request: &str, answer: &str) -> Outcome {
         let mut head = request_head(request);
         let vars = self.vars(&head);
@@ -140,8 +140,8 @@ impl TestExchange {
     }
 }
 
-/// Checks what becomes of a request through `route`: what is sent, the gateway's own response, or
-/// `error: ` and why.
+/// Checks the result of a request through `route`: the forwarded request, the gateway's own
+/// response, or `error: ` and the reason.
 pub(crate) fn check_request(route: &str, request: &str, expected: &str) {
     let outcome = TestExchange::new(route).run(request, "");
     let text = match outcome {
@@ -152,8 +152,8 @@ pub(crate) fn check_request(route: &str, request: &str, expected: &str) {
     assert_eq!(text, expected, "{route}\n{request}");
 }
 
-/// Checks the path (with query) that `GET path` has behind `route`; a 400 and an error are told as
-/// `400` and `500`.
+/// Checks the path (with query) of `GET path` behind `route`; a refusal is `400` and an error
+/// `500`.
 pub(crate) fn check_path(route: &str, path: &str, expected: &str) {
     let outcome = TestExchange::new(route).run(&format!("GET {path} HTTP/1.1"), "");
     let sent = outcome.sent.as_deref().and_then(|sent| sent.split(' ').nth(1));
@@ -165,7 +165,8 @@ pub(crate) fn check_path(route: &str, path: &str, expected: &str) {
     assert_eq!(text, expected, "{route} {path}: {:?}", outcome.error);
 }
 
-/// Checks the response head that the client gets behind `route` for `answer`, or `error: ` and why.
+/// Checks the response head sent to the client behind `route` for `answer`, or `error: ` and the
+/// reason.
 pub(crate) fn check_response(route: &str, request: &str, answer: &str, expected: &str) {
     let outcome = TestExchange::new(route).run(request, answer);
     let text = match outcome.error {
@@ -175,7 +176,7 @@ pub(crate) fn check_response(route: &str, request: &str, answer: &str, expected:
     assert_eq!(text, expected, "{route}\n{answer}");
 }
 
-/// Checks that a filter with these arguments is refused for `arg`, with a remedy.
+/// Checks that a filter with these arguments is rejected because of `arg`, with a help text.
 pub(crate) fn check_refused(filter: &str, arg: &str) {
     let (_, filters) = read_route(&format!("- {filter}"));
     for named in filters {
@@ -188,7 +189,7 @@ pub(crate) fn check_refused(filter: &str, arg: &str) {
     }
 }
 
-/// Predicates and filters of a route in the subset of YAML that examples use.
+/// Predicates and filters of a route, in the YAML subset of the examples.
 fn read_route(text: &str) -> (Vec<NamedArgs>, Vec<NamedArgs>) {
     let (mut predicates, mut filters) = (Vec::new(), Vec::new());
     let mut current = &mut filters;
@@ -215,7 +216,7 @@ fn crlf(head: &str) -> Vec<u8> {
     format!("{}\n\n", head.trim_end()).replace('\n', "\r\n").into_bytes()
 }
 
-/// A request head; Host is `gw.example` unless it says otherwise.
+/// A request head; Host is `gw.example` unless the text has one.
 pub(crate) fn request_head(text: &str) -> RequestHead {
     let mut text = text.trim_end().to_owned();
     if !text.to_ascii_lowercase().contains("\nhost:") {

@@ -1,29 +1,29 @@
-//! The ticket with which a request passes a limit.
+//! Tickets: requests of admission to a limit.
 
 use std::sync::Arc;
 
 use weir_limit::{Arrival, Valve};
 
-/// What a request needs to pass a limit.
+/// Request of admission to a limit.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     /// The limit.
     pub valve: Arc<Valve>,
-    /// Whom it counts for, and for how much.
+    /// Key and cost of the request.
     pub arrival: Arrival,
-    /// Whether the limit is one of a key (429) or of all (503).
+    /// Whether the limit counts by key (429) or all requests together (503).
     pub keyed: bool,
-    /// Which answers tell of the limit.
+    /// Responses that get RateLimit fields.
     pub fields: RateFields,
 }
 
-/// Which answers have `RateLimit` and `RateLimit-Policy`.
+/// Responses that get `RateLimit` and `RateLimit-Policy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateFields {
-    /// Those of requests that were refused.
+    /// Those to refused requests.
     #[default]
     Refused,
-    /// Those of requests that passed, too.
+    /// Those to admitted requests, too.
     Always,
     /// None.
     Never,

@@ -1,10 +1,9 @@
-//! URIs written by operators and clients: the whole target of a request, and the target of a
-//! redirect.
+//! URIs in configurations and requests: the target of a request, and the target of a redirect.
 
 use crate::query::is_query_byte;
 use crate::target::{Scheme, Target};
 
-/// An absolute URI taken apart (RFC 3986). Userinfo and fragment are left out, as SCG does.
+/// A parsed absolute URI (RFC 3986). Userinfo and fragment are dropped, as in SCG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AbsoluteUri<'a> {
     /// Scheme as written.
@@ -13,14 +12,14 @@ pub(crate) struct AbsoluteUri<'a> {
     pub host: &'a str,
     /// Port, if there is one.
     pub port: Option<u16>,
-    /// Path, perhaps empty.
+    /// Path, possibly empty.
     pub path: &'a str,
     /// Query without `?`.
     pub query: Option<&'a str>,
 }
 
 impl<'a> AbsoluteUri<'a> {
-    /// Takes `text` apart; `None` if it has no scheme, no host or an illegal character.
+    /// Parses `text`; `None` if it has no scheme, no host or an illegal character.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let mut letters = scheme.bytes();
@@ -40,7 +39,7 @@ impl<'a> AbsoluteUri<'a> {
         legal.then_some(Self { scheme, host, port, path, query })
     }
 
-    /// Where a request for this URI goes; `None` for a scheme that weir does not serve.
+    /// The target of a request for this URI; `None` for an unsupported scheme.
     pub(crate) fn target(&self) -> Option<Target> {
         let is = |name: &str| self.scheme.eq_ignore_ascii_case(name);
         let (scheme, port) = match () {
@@ -54,7 +53,7 @@ impl<'a> AbsoluteUri<'a> {
     }
 }
 
-/// Whether `byte` may stand in a path as it is (RFC 3986 `pchar` and `/`), `%` excluded.
+/// Whether `byte` may appear unencoded in a path (RFC 3986 `pchar` and `/`), `%` excluded.
 pub(crate) fn is_path_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')')
@@ -78,7 +77,7 @@ fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether `text` can be a Host: a name or address, with a port perhaps.
+/// Whether `text` is a valid Host: a name or address, optionally with a port.
 pub(crate) fn is_host_and_port(text: &str) -> bool {
     split_port(text).is_some_and(|(host, _)| is_host(host))
 }
@@ -94,7 +93,7 @@ fn is_host(host: &str) -> bool {
     }
 }
 
-/// Whether every byte is one that `legal` takes or part of a `%XX`.
+/// Whether every byte is `legal` or part of a `%XX`.
 fn all_legal(text: &str, legal: fn(u8) -> bool) -> bool {
     illegal_at(text, legal).is_none()
 }
@@ -108,8 +107,8 @@ fn illegal_at(text: &str, legal: fn(u8) -> bool) -> Option<usize> {
     })
 }
 
-/// Where a URI or relative reference has its first character that may not stand in one.
-/// Characters beyond ASCII may (`java.net.URI` takes them): they are percent-encoded when sent.
+/// Position of the first illegal character in a URI or relative reference. Characters beyond ASCII
+/// are legal, as in `java.net.URI`: they are percent-encoded when sent.
 pub(crate) fn illegal_in_reference(text: &str) -> Option<usize> {
     let legal = |byte: u8| is_query_byte(byte) || b"#[]".contains(&byte) || !byte.is_ascii();
     illegal_at(text, legal)

@@ -1,35 +1,35 @@
-//! What a Java expression says, after its flags, quoting and abbreviations are resolved.
+//! Syntax tree of a Java expression, with its flags, quoting and abbreviations resolved.
 
 use super::class::Class;
 
-/// An expression. Case, `.` and anchors are resolved by the flags in force where they stand.
+/// A node of the tree. Case, `.` and anchors are resolved by the flags in force at their position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
-    /// This text, none too.
+    /// This text, which may be empty.
     Text(String),
     /// One character of a set.
     Class(Class),
-    /// One after the other.
+    /// A sequence.
     Concat(Vec<Node>),
-    /// The first that leads to a match.
+    /// Alternatives: the first that leads to a match.
     Alternate(Vec<Node>),
     /// A capturing group; numbers are those of Java.
     Group(usize, Box<Node>),
-    /// `min` to `max` times (no bound without one).
+    /// `min` to `max` repetitions; `None` is unbounded.
     Repeat { node: Box<Node>, min: u32, max: Option<u32>, greedy: bool },
-    /// Never tried a second way once matched: `(?>…)` and possessive quantifiers.
+    /// An atomic group `(?>…)` or possessive quantifier: never backtracked into.
     Atomic(Box<Node>),
     /// Look-ahead or look-behind.
     Look { ahead: bool, negative: bool, node: Box<Node> },
-    /// The text of a group once more.
+    /// A back-reference to a group.
     Backref(usize),
-    /// A place in the text.
+    /// A zero-width assertion.
     Assert(Assert),
-    /// Either case by Unicode's rules: `(?iu)`.
+    /// Case-insensitive by Unicode's rules: `(?iu)`.
     Folded(Box<Node>),
 }
 
-/// A condition on a place in the text.
+/// A zero-width assertion about a position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assert {
     /// `\A`, and `^` without `(?m)`.
@@ -51,17 +51,17 @@ pub(super) enum Assert {
 }
 
 impl Node {
-    /// Nothing, which always matches.
+    /// The empty text, which always matches.
     pub(super) fn empty() -> Self {
         Self::Text(String::new())
     }
 
-    /// `node` so many times.
+    /// Repetitions of `node`.
     pub(super) fn repeat(node: Node, min: u32, max: Option<u32>, greedy: bool) -> Self {
         Self::Repeat { node: Box::new(node), min, max, greedy }
     }
 
-    /// Whether it can only match without taking anything.
+    /// Whether it only matches the empty text.
     pub(super) fn takes_nothing(&self) -> bool {
         match self {
             Self::Assert(_) | Self::Look { .. } => true,
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// The nodes right below.
+    /// The direct children.
     pub(super) fn children(&self) -> &[Node] {
         match self {
             Self::Concat(nodes) | Self::Alternate(nodes) => nodes,
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// Whether this node or one below is such.
+    /// Whether `is_such` holds for this node or a descendant.
     pub(super) fn any(&self, is_such: &impl Fn(&Node) -> bool) -> bool {
         is_such(self) || self.children().iter().any(|node| node.any(is_such))
     }
@@ -105,17 +105,17 @@ impl Node {
         })
     }
 
-    /// Whether `$` or `\Z` occurs, which look for a line end at the end of the text.
+    /// Whether `$` or `\Z` occurs; both also match before a final line end.
     pub(super) fn has_final_end(&self) -> bool {
         self.any(&|node| matches!(node, Self::Assert(Assert::FinalEnd { .. })))
     }
 
-    /// The only text that matches, if there is one and no group is in it.
+    /// The only text that matches, if there is just one and it contains no group.
     pub(super) fn literal(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// About how many states an automaton for it has.
+    /// Estimated number of states of its automaton.
     pub(super) fn size(&self) -> usize {
         let below = || {
             let sizes = self.children().iter().map(Node::size);

@@ -6,13 +6,13 @@ use super::parse::Parser;
 use super::token::syntax_error;
 use crate::error::PatternError;
 
-/// Deepest nesting of classes accepted.
+/// Maximum nesting of classes.
 const DEPTH_MAX: usize = 20;
 
 impl Parser {
-    /// A class whose `[` is taken, up to its `]`, which is taken if `closes`. Follows Java's
-    /// `Pattern.clazz`: a negation counts for the whole, what stands behind `&&` up to the next one
-    /// or the `]` is one operand.
+    /// Parses a class behind its `[`, up to its `]`, which is consumed if `closes`. Follows Java's
+    /// `Pattern.clazz`: a negation applies to the whole class, and the text between a `&&` and the
+    /// next `&&` or `]` is one operand.
     pub(super) fn class(&mut self, closes: bool) -> Result<Class, PatternError> {
         let open = self.tokens.column();
         self.depth += 1;
@@ -52,7 +52,7 @@ impl Parser {
         Ok(if negated { class.negation() } else { class })
     }
 
-    /// `left` with what follows `&&`.
+    /// The intersection of `left` with the operand behind `&&`.
     fn intersected(&mut self, left: Option<Class>) -> Result<Option<Class>, PatternError> {
         let mut right: Option<Class> = None;
         while let Some(token) = self.tokens.peek(self.flags.comments) {

@@ -1,19 +1,19 @@
-//! A bound on what the automata of all expressions of a gateway take together.
+//! A limit on the total size of the automata of all expressions of a gateway.
 //!
-//! One automaton of [`STATES_MAX`](crate::limits::STATES_MAX) states is no harm, ten thousand of
-//! them are: gigabytes, and minutes to build. So those that share a cache share a budget, too. The
-//! small engine's programs are too small to count.
+//! One automaton of [`STATES_MAX`](crate::limits::STATES_MAX) states is harmless, but ten thousand
+//! take gigabytes, and minutes to build. So all expressions of a cache share one budget. Programs
+//! of the small engine are too small to count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::PatternError;
 
-/// States of all automata in use together: some 400 MB, and seconds to build. 100 of the largest
-/// that are accepted, or 10,000 of 200 states.
+/// Maximum number of states of all automata in use: about 400 MB, and seconds to build. That is 100
+/// automata of maximum size, or 10,000 of 200 states.
 const STATES_ALL_MAX: usize = 2_000_000;
 
-/// A number of states, and how many of them are in use.
+/// A budget of states.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     used: Arc<AtomicUsize>,
@@ -32,7 +32,7 @@ impl Budget {
     }
 }
 
-/// What one expression has taken of it; given back when it is dropped.
+/// The part of the budget that one expression uses, returned on drop.
 #[derive(Debug, Default)]
 pub(super) struct Share {
     budget: Budget,
@@ -44,10 +44,10 @@ impl Share {
         Self { budget: budget.clone(), taken: AtomicUsize::new(0) }
     }
 
-    /// Takes `states` more.
+    /// Takes `states` more from the budget.
     ///
     /// # Errors
-    /// There are not so many left.
+    /// The budget is exhausted.
     pub(super) fn take(&self, states: usize) -> Result<(), PatternError> {
         let max = self.budget.max;
         let more = |used: usize| used.checked_add(states).filter(|sum| *sum <= max);

@@ -1,4 +1,4 @@
-//! Expressions shared by those who use them.
+//! A cache of compiled expressions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,7 +8,7 @@ use crate::error::PatternError;
 use crate::java_regex::{JavaRegex, Program};
 use crate::parse::Flags;
 
-/// Expressions in use, so that equal ones are compiled once and kept once.
+/// Expressions in use; equal ones are compiled and stored once.
 #[derive(Clone, Debug, Default)]
 pub struct RegexCache {
     pub(super) programs: Arc<Mutex<Programs>>,
@@ -17,17 +17,17 @@ pub struct RegexCache {
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     by_source: HashMap<(Box<str>, Flags), Weak<Program>>,
-    /// Size at which entries that nobody uses any more are thrown out.
+    /// Number of entries at which unused ones are removed.
     sweep_at: usize,
-    /// What the engines of all of them may take together.
+    /// Shared budget of their engines.
     pub(super) budget: Budget,
 }
 
 impl RegexCache {
-    /// The expression `source`, compiled now or shared with an earlier one.
+    /// The compiled expression `source`, shared with earlier equal ones.
     ///
     /// # Errors
-    /// Where and why `source` is refused.
+    /// Position and reason if `source` is rejected.
     pub fn get(&self, source: &str, flags: Flags) -> Result<JavaRegex, PatternError> {
         let key = (Box::from(source), flags);
         let known = |programs: &Programs| programs.by_source.get(&key).and_then(Weak::upgrade);
@@ -39,7 +39,7 @@ impl RegexCache {
             }
             programs.budget.clone()
         };
-        // Without the lock: an expression that takes long to compile must not hold up the others.
+        // Compiled without the lock, so that a slow compilation does not block others.
         let regex = JavaRegex::within(source, flags, &budget)?;
         let mut programs = lock();
         if let Some(program) = known(&programs) {

@@ -1,4 +1,4 @@
-//! Sets of characters: ranges where they can be computed, Unicode properties by name where not.
+//! Sets of characters: ranges where they can be computed, otherwise Unicode properties by name.
 
 use std::fmt::Write;
 
@@ -10,24 +10,24 @@ const LAST: u32 = 0x10_ffff;
 pub(super) enum Class {
     /// These characters.
     Ranges(RangeSet),
-    /// A Unicode property, as the regex engine writes it: `\p{L}`.
+    /// A Unicode property in the notation of the regex engine: `\p{L}`.
     Property(String),
-    /// In either.
+    /// Characters in either set.
     Union(Box<Class>, Box<Class>),
-    /// In both.
+    /// Characters in both sets.
     Intersection(Box<Class>, Box<Class>),
-    /// In all but this.
+    /// Characters outside the set.
     Not(Box<Class>),
 }
 
-/// Code points as sorted ranges with gaps between them, both ends included.
+/// Code points as sorted, disjoint, inclusive ranges with gaps between them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct RangeSet {
     ranges: Vec<(u32, u32)>,
 }
 
 impl RangeSet {
-    /// The characters of `ranges`, in any order, overlapping or not.
+    /// The set of the characters in `ranges`, in any order, overlapping or not.
     pub(super) fn of(ranges: &[(u32, u32)]) -> Self {
         let mut sorted = ranges.to_vec();
         sorted.sort_unstable();
@@ -69,7 +69,7 @@ impl RangeSet {
         self.negation().union(&other.negation()).negation()
     }
 
-    /// With the other case of every ASCII letter in it.
+    /// The set, with the other case of every ASCII letter added.
     pub(super) fn fold_ascii(&self) -> Self {
         let letters = |start: u8, end: u8| {
             let overlap = move |(from, to): &(u32, u32)| {
@@ -86,8 +86,8 @@ impl RangeSet {
 }
 
 impl Class {
-    /// The only character of the set; with `lower`, also the small letter of a set that is an
-    /// ASCII letter in either case.
+    /// The only character of the set. With `lower`, a set of both cases of an ASCII letter gives
+    /// the lower-case letter.
     pub(super) fn only(&self, lower: bool) -> Option<char> {
         let Self::Ranges(set) = self else { return None };
         if let [(first, last)] = *set.ranges() {
@@ -104,12 +104,12 @@ impl Class {
         ((upper, lower) == pair && (also, too) == pair).then(|| char::from(letter))
     }
 
-    /// The characters of `ranges`.
+    /// The set of the characters in `ranges`.
     pub(super) fn of(ranges: &[(u32, u32)]) -> Self {
         Self::Ranges(RangeSet::of(ranges))
     }
 
-    /// These characters.
+    /// The set of these characters.
     pub(super) fn of_chars(chars: &[char]) -> Self {
         let ranges: Vec<_> = chars.iter().map(|c| (u32::from(*c), u32::from(*c))).collect();
         Self::of(&ranges)
@@ -120,7 +120,7 @@ impl Class {
         Self::Property(format!("\\p{{{name}}}"))
     }
 
-    /// What is in this or in `other`.
+    /// The union of this set and `other`.
     pub(super) fn union(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Ranges(one), Self::Ranges(two)) => Self::Ranges(one.union(two)),
@@ -128,7 +128,7 @@ impl Class {
         }
     }
 
-    /// What is in this and in `other`.
+    /// The intersection of this set and `other`.
     pub(super) fn intersection(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Ranges(one), Self::Ranges(two)) => Self::Ranges(one.intersection(two)),
@@ -136,7 +136,7 @@ impl Class {
         }
     }
 
-    /// What is not in this.
+    /// The complement of this set.
     pub(super) fn negation(self) -> Self {
         match self {
             Self::Ranges(ranges) => Self::Ranges(ranges.negation()),
@@ -145,7 +145,7 @@ impl Class {
         }
     }
 
-    /// About how many states an automaton over UTF-8 has for it.
+    /// Estimated number of states of its automaton over UTF-8.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Ranges(set) => match set.ranges() {
@@ -185,7 +185,7 @@ impl Class {
     }
 }
 
-/// Surrogates are left out: no text has them.
+/// Surrogates are omitted: no text contains them.
 fn write_ranges(set: &RangeSet, out: &mut String) {
     let mut items = String::new();
     let mut item = |start: u32, end: u32| {

@@ -1,33 +1,33 @@
-//! An expression in the notation that the `regex` and `fancy-regex` crates share.
+//! Conversion to the notation that the `regex` and `fancy-regex` crates share.
 
 use super::ast::{Assert, Node};
 
-/// Any line end that Java knows.
+/// Any line terminator of Java.
 const LINE_END: &str = "[\\n\\r\\x{85}\\x{2028}\\x{2029}]";
 
-/// A word character of ASCII.
+/// An ASCII word character.
 const WORD: &str = "[0-9A-Za-z_]";
 
-/// How the engine is going to be used.
+/// Purpose of the emitted expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// The whole text has to match.
+    /// The whole text must match.
     pub(super) full: bool,
-    /// `$` looks for a line end at the end of the text. Without, it takes the end alone, which is
-    /// the same in a text without line ends, and needs no backtracking.
+    /// `$` also matches before a final line end. Otherwise it matches at the end only, which is
+    /// equivalent for a text without line ends and needs no backtracking.
     pub(super) line_ends: bool,
 }
 
-/// The engines' dialects, where they are not the same.
+/// Dialects of the engines, where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Of the crate `regex`.
+    /// The crate `regex`.
     Linear,
-    /// Of the crate `fancy-regex`, which cannot switch Unicode off for `\b` but can look around.
+    /// The crate `fancy-regex`, which supports look-around but no ASCII-only `\b`.
     Backtracking,
 }
 
-/// `node` for the engine. Groups keep their numbers.
+/// Emits `node` for an engine. Groups keep their numbers.
 pub(super) fn emit(node: &Node, target: Target, dialect: Dialect) -> String {
     let mode = Mode { line_ends: target.line_ends, dialect };
     let mut out = String::new();
@@ -41,7 +41,7 @@ pub(super) fn emit(node: &Node, target: Target, dialect: Dialect) -> String {
     out
 }
 
-/// What the notation depends on.
+/// Settings of an emission.
 #[derive(Clone, Copy)]
 struct Mode {
     line_ends: bool,
@@ -109,7 +109,7 @@ fn write_text(text: &str, out: &mut String) {
 }
 
 fn write_assert(assert: Assert, mode: Mode, out: &mut String) {
-    // Between CR and LF no line ends or starts.
+    // No line ends or starts between CR and LF.
     let last = format!("(?=(?:\\r\\n|{LINE_END})?\\z)(?!(?<=\\r)(?=\\n))");
     let text = match assert {
         Assert::Start => "\\A",

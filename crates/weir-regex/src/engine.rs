@@ -1,25 +1,25 @@
-//! The engines that expressions are matched with.
+//! The engines that match expressions.
 
 use super::ast::Node;
 use super::emit::{Dialect, Target, emit};
 use crate::error::{PatternError, RegexError};
 use crate::limits::STEPS_MAX;
 
-/// Largest compiled program, in bytes.
+/// Maximum size of a compiled program, in bytes.
 const PROGRAM_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A compiled expression for one [`Target`].
 #[derive(Debug)]
 pub(super) enum Engine {
-    /// Time linear in the text.
+    /// Linear time in the length of the text.
     Linear(Box<regex::Regex>),
-    /// Backtracking, with a limit of steps.
+    /// Backtracking, with a step limit.
     Backtracking(Box<fancy_regex::Regex>),
-    /// Could not be compiled for this target although it could for another.
+    /// Compilation failed for this target, although it succeeded for another.
     Unusable,
 }
 
-/// Where the groups of a match lie; group 0 is all of it.
+/// Positions of the groups of a match; group 0 is the whole match.
 pub(super) type Spans = Vec<Option<(usize, usize)>>;
 
 impl Engine {
@@ -40,7 +40,7 @@ impl Engine {
         Ok(Self::Linear(Box::new(regex.map_err(|error| refuse(&error.to_string()))?)))
     }
 
-    /// Whether `text` has a match.
+    /// Whether `text` contains a match.
     pub(super) fn is_match(&self, text: &str) -> Result<bool, RegexError> {
         match self {
             Self::Linear(regex) => Ok(regex.is_match(text)),
@@ -49,17 +49,17 @@ impl Engine {
         }
     }
 
-    /// What a search in `bytes` bytes counts for: the engines do not tell what it took.
+    /// Estimated steps of a search in `bytes` bytes; the engines do not report the real number.
     pub(super) fn steps(&self, bytes: usize) -> usize {
         match self {
-            // Runs over the text once, much faster than by steps.
+            // One pass over the text, much faster than counted steps.
             Self::Linear(_) => 1 + bytes / 64,
             Self::Backtracking(_) => STEPS_MAX / 100,
             Self::Unusable => 0,
         }
     }
 
-    /// The groups of the first match at byte `start` or behind.
+    /// The groups of the first match at or after byte `start`.
     pub(super) fn captures_at(
         &self,
         text: &str,
@@ -84,8 +84,8 @@ impl Engine {
     }
 }
 
-/// The engine's own message, whose places are those of its notation, is of no use to the operator
-/// beyond its last line.
+/// Positions in the engine's message refer to the emitted notation, so only its last line is useful
+/// to the operator.
 fn refuse(message: &str) -> PatternError {
     let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
     PatternError::new(0, format!("this expression cannot be used: {reason}"))

@@ -1,16 +1,16 @@
-//! Why an expression is refused, and why a match could not be decided.
+//! Errors of compiling an expression, and of matching it.
 
 #[cfg(doc)]
 use crate::limits::{REPLACE_STEPS_MAX, STEPS_MAX};
 
-/// Why a pattern is refused.
+/// Reason for which a pattern is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     /// Byte offset in the pattern as written.
     pub column: usize,
-    /// What is wrong, for the operator: lower case, no full stop.
+    /// Description for the operator: lower case, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// A correct alternative.
     pub help: Option<String>,
 }
 
@@ -20,30 +20,32 @@ impl PatternError {
         Self { column, message: message.into(), help: None }
     }
 
-    /// The same with a remedy.
+    /// The same error with a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same for a pattern that starts `by` bytes into a longer one.
+    /// The same error for a pattern that starts `by` bytes into a longer one.
     pub fn shift(mut self, by: usize) -> Self {
         self.column += by;
         self
     }
 
-    /// The same at another place, for a pattern whose own columns mean nothing to the operator.
+    /// The same error at another position, for a pattern whose own columns mean nothing to the
+    /// operator.
     pub fn at(mut self, column: usize) -> Self {
         self.column = column;
         self
     }
 }
 
-/// A match could not be decided.
+/// A match that could not be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegexError {
-    /// More than [`STEPS_MAX`] steps of backtracking, or [`REPLACE_STEPS_MAX`] for all matches.
+    /// More than [`STEPS_MAX`] backtracking steps, or [`REPLACE_STEPS_MAX`] for all matches of a
+    /// text.
     Steps,
-    /// A `{name:regex}` whose expression has capturing groups, at which SCG fails too.
+    /// A `{name:regex}` whose expression has capturing groups; SCG fails on it too.
     Groups,
 }

@@ -7,14 +7,14 @@ use super::property::property;
 use super::token::syntax_error;
 use crate::error::PatternError;
 
-/// What an escape stands for, in a class or outside.
+/// Meaning of an escape that is valid both inside and outside a class.
 pub(super) enum Escaped {
     Char(char),
     Class(Class),
 }
 
 impl Parser {
-    /// An escape outside a class; the `\` comes next.
+    /// Parses an escape outside a class; the `\` is the next character.
     pub(super) fn escape(&mut self) -> Result<Node, PatternError> {
         let at = self.tokens.next().map_or(0, |token| token.at);
         let unicode = self.flags.unicode_class;
@@ -56,7 +56,7 @@ impl Parser {
         }
     }
 
-    /// `\k<name>`; `k` comes next.
+    /// `\k<name>`; `k` is the next character.
     fn named_backref(&mut self, at: usize) -> Result<Node, PatternError> {
         self.tokens.next();
         if !self.eat_raw('<') {
@@ -70,7 +70,8 @@ impl Parser {
         }
     }
 
-    /// `\11` is group 11 if there are that many before it, else group 1 and a `1`.
+    /// `\11` refers to group 11 if there are that many groups before it, otherwise to group 1,
+    /// followed by `1`.
     fn numbered_backref(&mut self) -> Node {
         let mut group = 0;
         while let Some(digit) = self.tokens.ahead(0).and_then(|token| token.char.to_digit(10)) {
@@ -90,7 +91,7 @@ impl Parser {
         if self.flags.ignore_case { Node::Folded(Box::new(node)) } else { node }
     }
 
-    /// An escape that means one character or a set of them; the `\` at byte `at` is taken.
+    /// Parses an escape for a character or a set; the `\` at byte `at` has been consumed.
     pub(super) fn simple_escape(&mut self, at: usize) -> Result<Escaped, PatternError> {
         let Some(token) = self.tokens.next() else {
             return Err(
@@ -197,7 +198,7 @@ impl Parser {
         }
     }
 
-    /// `\uhhhh`, two of them for a character beyond U+FFFF.
+    /// `\uhhhh`; a surrogate pair of them for a character beyond U+FFFF.
     fn utf16(&mut self, at: usize) -> Result<char, PatternError> {
         let refused =
             || syntax_error(at, "`\\u` is not followed by the four digits of a character");
@@ -246,7 +247,7 @@ fn vertical() -> Class {
     Class::of(&[(0xa, 0xd), (0x85, 0x85), (0x2028, 0x2029)])
 }
 
-/// `\R`: CR LF is one line end, but may be split if the rest asks for it.
+/// `\R`: CR LF is one line end, but backtracking may split it.
 fn any_line_end() -> Node {
     Node::Alternate(vec![Node::Text("\r\n".to_owned()), Node::Class(vertical())])
 }

@@ -1,6 +1,6 @@
-//! What a match took, group by group.
+//! Groups of a match.
 
-/// The groups of one match; group 0 is all of it.
+/// The groups of one match; group 0 is the whole match.
 #[derive(Clone, Debug)]
 pub struct Groups<'t> {
     pub(crate) text: &'t str,
@@ -8,7 +8,7 @@ pub struct Groups<'t> {
 }
 
 impl<'t> Groups<'t> {
-    /// The text of group `n`, if there is one and it took part.
+    /// The text of group `n`, if it exists and took part in the match.
     pub fn get(&self, n: usize) -> Option<&'t str> {
         let (start, end) = (*self.spans.get(n)?)?;
         self.text.get(start..end)

@@ -1,4 +1,4 @@
-//! A compiled expression, and the choice of the engine that matches it.
+//! Compiled expressions, and the choice of the engine that matches them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,15 +27,15 @@ pub(crate) struct Program {
     groups: Box<[Option<Box<str>>]>,
     /// The only text that matches.
     literal: Option<Box<str>>,
-    /// What every text has that matches, unless it is `literal`.
+    /// Text that every match contains, unless `literal` is set.
     required: Option<Box<Required>>,
-    /// `$` or `\Z` occurs: a text with line ends needs the engines that look for them.
+    /// `$` or `\Z` occurs: a text with line ends needs engines that handle a final line end.
     has_final_end: bool,
-    /// Matches most expressions on most texts.
+    /// The small engine, which handles most expressions on most texts.
     small: Option<Box<Small>>,
-    /// Matches what it cannot, made when first needed.
+    /// Engines for everything else, built on first use.
     engines: OnceLock<Box<Engines>>,
-    /// What the engines take of the budget of all.
+    /// Share of the cache's budget that the engines use.
     share: Share,
 }
 
@@ -51,7 +51,7 @@ impl JavaRegex {
     /// Compiles `source` without flags.
     ///
     /// # Errors
-    /// Where and why `source` is refused.
+    /// Position and reason if `source` is rejected.
     pub fn new(source: &str) -> Result<Self, PatternError> {
         Self::with_flags(source, Flags::default())
     }
@@ -59,8 +59,8 @@ impl JavaRegex {
     /// Compiles `source`.
     ///
     /// # Errors
-    /// Where and why `source` is refused: Java refuses it too, it is too large, or it uses
-    /// something that weir does not have.
+    /// Position and reason if `source` is rejected: it is invalid in Java too, too large, or uses
+    /// an unsupported feature.
     pub fn with_flags(source: &str, flags: Flags) -> Result<Self, PatternError> {
         Self::within(source, flags, &Budget::default())
     }
@@ -100,7 +100,7 @@ impl JavaRegex {
         };
         if program.literal.is_none() && program.small.is_none() {
             let engine = program.build(&parsed.node, Target { full: true, line_ends: false })?;
-            // Nobody else has seen the program yet, so the slot is free.
+            // The program is not shared yet, so the slot is empty.
             let _ = program.engines.get_or_init(Box::default).full.set(engine);
         }
         Ok(Self { program: Arc::new(program) })
@@ -116,10 +116,10 @@ impl JavaRegex {
         self.program.literal.as_deref()
     }
 
-    /// Plain text that every text has which matches as a whole, if more than one does.
+    /// Plain text that every full match contains, if more than one text matches.
     ///
-    /// Of an expression with [`Flags::ignore_case`] it is in lower case, and holds for texts that
-    /// are in lower case.
+    /// For an expression with [`Flags::ignore_case`] it is in lower case, and applies to lower-case
+    /// texts.
     pub fn required(&self) -> Option<&Required> {
         self.program.required.as_deref()
     }
@@ -129,7 +129,7 @@ impl JavaRegex {
         self.program.groups.len()
     }
 
-    /// Number of the group called `name`.
+    /// Number of the group with this name.
     pub fn group(&self, name: &str) -> Option<usize> {
         let at = self.program.groups.iter().position(|group| group.as_deref() == Some(name));
         at.map(|at| at + 1)
@@ -167,7 +167,7 @@ impl JavaRegex {
         }
     }
 
-    /// The first match at byte `start` of `text` or behind (`Matcher.find`).
+    /// The first match at or after byte `start` of `text` (`Matcher.find`).
     ///
     /// # Errors
     /// See [`RegexError`].
@@ -179,7 +179,7 @@ impl JavaRegex {
         self.find_spending(text, start, &mut 0)
     }
 
-    /// [`JavaRegex::find_at`]; adds the steps it took to `spent`.
+    /// [`JavaRegex::find_at`]; adds its steps to `spent`.
     pub(crate) fn find_spending<'t>(
         &self,
         text: &'t str,
@@ -220,7 +220,7 @@ impl JavaRegex {
         Ok(spans.map(|spans| Groups { text, spans }))
     }
 
-    /// Makes the engine for searching now, so that no request waits for it.
+    /// Builds the search engine now, so that no request waits for it.
     pub(crate) fn prepare_find(&self) -> Result<(), PatternError> {
         if self.program.literal.is_some() || self.program.small.is_some() {
             return Ok(());
@@ -234,7 +234,7 @@ impl JavaRegex {
 }
 
 impl Program {
-    /// The engine for `text`.
+    /// The engine that handles `text`.
     fn engine(&self, full: bool, text: &str) -> &Engine {
         let line_ends =
             self.has_final_end && text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
@@ -259,10 +259,10 @@ impl Program {
     }
 }
 
-/// Whether `source` is an expression, without making anything of it.
+/// Checks the syntax of `source` without compiling it.
 ///
 /// # Errors
-/// Where and why it is not.
+/// Position and reason if it is invalid.
 pub fn check_syntax(source: &str) -> Result<(), PatternError> {
     parse_with(source, Flags::default()).map(|_| ())
 }

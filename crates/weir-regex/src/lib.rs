@@ -1,10 +1,9 @@
-//! Java regular expressions (`java.util.regex`): what SCG's predicates and filters are written in.
+//! Java regular expressions (`java.util.regex`), the notation of SCG's predicates and filters.
 //!
-//! An expression is parsed as Java parses it, then matched in linear time where that is possible
-//! and by backtracking with a limit of steps where it is not (look-around, back-references,
-//! possessive quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later),
-//! `.` and `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are
-//! refused.
+//! An expression is parsed as in Java, then matched in linear time if possible, and otherwise by
+//! backtracking with a step limit (look-around, back-references, possessive quantifiers).
+//! Differences to Java: `\b` uses ASCII words only (as JDK 19 and later), `.` and `?` match
+//! characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are rejected.
 
 #![deny(
     clippy::disallowed_methods,

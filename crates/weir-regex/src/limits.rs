@@ -1,13 +1,13 @@
-//! Bounds of expressions and of matching them.
+//! Limits of expressions and of matching.
 
-/// Steps a backtracking match may take before it fails.
+/// Maximum number of steps of a backtracking match.
 pub const STEPS_MAX: usize = 100_000;
 
-/// Steps that replacing every match of a text may take altogether.
+/// Maximum number of steps of replacing all matches in a text.
 pub const REPLACE_STEPS_MAX: usize = 10 * STEPS_MAX;
 
-/// Largest automaton accepted, in states, as estimated before it is built.
+/// Maximum size of an automaton, in states, as estimated before it is built.
 pub const STATES_MAX: usize = 20_000;
 
-/// Longest expression accepted, in bytes.
+/// Maximum length of an expression, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;

@@ -1,23 +1,23 @@
-//! Java's notation of regular expressions (`java.util.regex.Pattern`, JDK 17) to [`Node`].
+//! Parser of Java's regular expressions (`java.util.regex.Pattern`, JDK 17); makes a [`Node`].
 
 use crate::ast::{Assert, Node};
 use crate::class::Class;
 use crate::error::PatternError;
 use crate::token::{Tokens, syntax_error};
 
-/// Deepest nesting of groups accepted.
+/// Maximum nesting of groups.
 pub(super) const DEPTH_MAX: usize = 100;
 
 /// Flags that an expression is compiled with, as if written at its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// `(?s)`: a dot takes line ends too.
+    /// `(?s)`: a dot matches line ends too.
     pub dot_all: bool,
     /// `(?i)`: ASCII letters match either case.
     pub ignore_case: bool,
 }
 
-/// Flags in force at a place of an expression.
+/// Flags in force at a position of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ModeFlags {
     /// `(?i)`
@@ -39,7 +39,7 @@ pub(super) struct ModeFlags {
 /// A parsed expression.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// What it says.
+    /// Its syntax tree.
     pub(super) node: Node,
     /// The names of its groups; group n is at n - 1.
     pub(super) groups: Vec<Option<Box<str>>>,
@@ -51,7 +51,7 @@ pub(super) fn parse_with(source: &str, flags: Flags) -> Result<Parsed, PatternEr
     parse(source, ModeFlags { dot_all, ignore_case, ..ModeFlags::default() })
 }
 
-/// Parses `source` as Java does with `flags` set from outside.
+/// Parses `source` as Java does with these initial flags.
 fn parse(source: &str, flags: ModeFlags) -> Result<Parsed, PatternError> {
     let tokens = Tokens::of(source);
     let mut parser = Parser { tokens, flags, groups: Vec::new(), backrefs: Vec::new(), depth: 0 };
@@ -67,7 +67,7 @@ fn parse(source: &str, flags: ModeFlags) -> Result<Parsed, PatternError> {
     Ok(Parsed { node, groups: parser.groups })
 }
 
-/// A reference to a group that does not exist never matches.
+/// Makes references to missing groups never match.
 fn drop_dead_backrefs(node: &mut Node, groups: usize) {
     match node {
         Node::Backref(group) if *group > groups => *node = Node::Class(Class::of(&[])),
@@ -83,7 +83,7 @@ fn drop_dead_backrefs(node: &mut Node, groups: usize) {
     }
 }
 
-/// State of a parse.
+/// State of the parser.
 pub(super) struct Parser {
     pub(super) tokens: Tokens,
     pub(super) flags: ModeFlags,
@@ -93,7 +93,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Branches up to a `)` or the end.
+    /// Parses alternatives up to a `)` or the end.
     fn alternation(&mut self) -> Result<Node, PatternError> {
         let mut branches = vec![self.concatenation()?];
         while self.eat('|') {
@@ -126,7 +126,7 @@ impl Parser {
         }
     }
 
-    /// One atom; `None` for what only sets flags.
+    /// Parses an atom; `None` for a group that only sets flags.
     fn atom(&mut self) -> Result<Option<Node>, PatternError> {
         let Some(token) = self.tokens.peek(self.flags.comments) else { return Ok(None) };
         if token.quoted {
@@ -138,7 +138,7 @@ impl Parser {
                 return Err(syntax_error(token.at, format!("`{}` repeats nothing", token.char))
                     .help(format!("write `\\{}` for the character", token.char)));
             }
-            // Java takes an empty text here and applies what follows to it.
+            // Java reads an empty text here and applies the quantifier to it.
             '{' => return Ok(Some(Node::empty())),
             '[' => return self.class_atom().map(Some),
             '(' => return self.group(),
@@ -163,7 +163,7 @@ impl Parser {
         Ok(self.class_node(class))
     }
 
-    /// A character as the flags read it.
+    /// A character under the current flags.
     pub(super) fn char(&self, char: char) -> Node {
         let flags = self.flags;
         if !flags.ignore_case {
@@ -179,7 +179,7 @@ impl Parser {
         Node::Text(char.to_string())
     }
 
-    /// A class, of which either case by Unicode's rules may be asked for.
+    /// A class under the current flags, possibly folded by Unicode's rules.
     pub(super) fn class_node(&self, class: Class) -> Node {
         let node = Node::Class(class);
         let folds = self.flags.ignore_case && self.flags.unicode_case;
@@ -195,7 +195,7 @@ impl Parser {
         Class::of_chars(line_ends).negation()
     }
 
-    /// `atom` with the quantifier behind it, if there is one.
+    /// `atom` with the quantifier that follows it, if any.
     fn quantified(&mut self, atom: Node) -> Result<Node, PatternError> {
         let Some(token) = self.tokens.peek(self.flags.comments) else { return Ok(atom) };
         let (min, max) = match token.char {
@@ -213,7 +213,7 @@ impl Parser {
         let possessive = !lazy && self.eat('+');
         let repeat = match max {
             Some(0) => Node::repeat(atom, 0, max, true),
-            // What takes nothing holds the second time as the first.
+            // Repeating a zero-width node has no effect.
             _ if atom.takes_nothing() && min > 0 => atom,
             _ if atom.takes_nothing() && lazy => Node::Alternate(vec![Node::empty(), atom]),
             _ if atom.takes_nothing() => Node::Alternate(vec![atom, Node::empty()]),
@@ -222,7 +222,7 @@ impl Parser {
         Ok(if possessive { Node::Atomic(Box::new(repeat)) } else { repeat })
     }
 
-    /// `{2}`, `{2,}` or `{2,3}`.
+    /// Parses `{2}`, `{2,}` or `{2,3}`.
     fn counts(&mut self, at: usize) -> Result<(u32, Option<u32>), PatternError> {
         let refuse = |message: &str| {
             Err(syntax_error(at, message)
@@ -256,7 +256,7 @@ impl Parser {
         (!digits.is_empty()).then_some(digits)
     }
 
-    /// What starts with `(`; `None` for flags alone, `(?i)`.
+    /// Parses a group; `None` for flags alone, `(?i)`.
     fn group(&mut self) -> Result<Option<Node>, PatternError> {
         let open = self.tokens.next().map_or(0, |token| token.at);
         if self.depth >= DEPTH_MAX {
@@ -290,7 +290,7 @@ impl Parser {
         Ok(Node::Group(number, Box::new(node)))
     }
 
-    /// The inside of a group and its `)`, behind which `outer` is in force again.
+    /// Parses the content of a group and its `)`, and restores the flags `outer`.
     fn group_body(&mut self, open: usize, outer: ModeFlags) -> Result<Node, PatternError> {
         self.depth += 1;
         let node = self.alternation()?;
@@ -303,7 +303,7 @@ impl Parser {
         Ok(node)
     }
 
-    /// What stands behind `(?`.
+    /// Parses the text after `(?`.
     fn special_group(&mut self, open: usize) -> Result<Special, PatternError> {
         let look = |ahead, negative| -> fn(Box<Node>) -> Node {
             match (ahead, negative) {
@@ -337,7 +337,7 @@ impl Parser {
         self.inline_flags(open)
     }
 
-    /// `i-s)` or `i-s:` of `(?i-s)` and `(?i-s:…)`.
+    /// Parses `i-s)` or `i-s:` of `(?i-s)` and `(?i-s:…)`.
     fn inline_flags(&mut self, open: usize) -> Result<Special, PatternError> {
         let mut on = true;
         loop {
@@ -371,7 +371,7 @@ impl Parser {
         }
     }
 
-    /// A group's name up to `close`.
+    /// Parses a group's name up to `close`.
     pub(super) fn name(&mut self, close: char, open: usize) -> Result<Box<str>, PatternError> {
         let mut name = String::new();
         while let Some(token) = self.tokens.next() {
@@ -389,7 +389,7 @@ impl Parser {
         Err(syntax_error(open, "the name of a group is not closed"))
     }
 
-    /// Takes `char` if it comes next, over blanks and comments under `(?x)`.
+    /// Consumes `char` if it is next, skipping blanks and comments under `(?x)`.
     fn eat(&mut self, char: char) -> bool {
         let found = self.tokens.peek(self.flags.comments).is_some_and(|token| token.is(char));
         if found {
@@ -398,7 +398,7 @@ impl Parser {
         found
     }
 
-    /// Takes `char` if it comes next.
+    /// Consumes `char` if it is next.
     pub(super) fn eat_raw(&mut self, char: char) -> bool {
         let found = self.tokens.peek(false).is_some_and(|token| token.is(char));
         if found {
@@ -408,7 +408,7 @@ impl Parser {
     }
 }
 
-/// What `(?` starts.
+/// A construct that starts with `(?`.
 enum Special {
     Group(fn(Box<Node>) -> Node),
     Named(Box<str>),

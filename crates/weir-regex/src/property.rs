@@ -1,11 +1,11 @@
-//! Names of character properties in `\p{…}`, as Java reads them.
+//! Character properties in `\p{…}`, as in Java.
 
 use super::class::Class;
 use super::parse::ModeFlags;
 
 type Ranges = &'static [(u32, u32)];
 
-/// Names for sets of ASCII characters (Java: "POSIX character classes").
+/// Names of sets of ASCII characters (Java: "POSIX character classes").
 const POSIX: &[(&str, Ranges, &str)] = &[
     ("Lower", &[(0x61, 0x7a)], "\\p{Lowercase}"),
     ("Upper", &[(0x41, 0x5a)], "\\p{Uppercase}"),
@@ -22,7 +22,7 @@ const POSIX: &[(&str, Ranges, &str)] = &[
     ("Space", &[(9, 0xd), (0x20, 0x20)], "\\p{White_Space}"),
 ];
 
-/// Java's own names, and Unicode's that the engines call otherwise.
+/// Java's own names, and Unicode names for which the engines use another.
 const NAMED: &[(&str, &str)] = &[
     ("javaLowerCase", "\\p{Lowercase}"),
     ("javaUpperCase", "\\p{Uppercase}"),
@@ -51,7 +51,7 @@ const NAMED: &[(&str, &str)] = &[
     ("IsWhiteSpace", "\\p{White_Space}"),
 ];
 
-/// Unicode blocks, their names without blanks, `-` and `_`, in lower case.
+/// Unicode blocks; names in lower case without blanks, `-` and `_`.
 const BLOCKS: &[(&str, Ranges)] = &[
     ("basiclatin", &[(0, 0x7f)]),
     ("latin1supplement", &[(0x80, 0xff)]),
@@ -76,7 +76,7 @@ const BLOCKS: &[(&str, Ranges)] = &[
 const CATEGORIES: &str = "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No Z Zs Zl Zp C Cc Cf Co Cn \
                           P Pd Ps Pe Pi Pf Pc S Sm Sc Sk So";
 
-/// The set that `\p{name}` means under `flags`; `None` if there is none by that name.
+/// The set of `\p{name}` under `flags`; `None` if the name is unknown.
 pub(super) fn property(name: &str, flags: ModeFlags) -> Option<Class> {
     if let Some((key, value)) = name.split_once('=') {
         return match key.to_ascii_lowercase().as_str() {
@@ -125,7 +125,7 @@ fn category(name: &str, flags: ModeFlags) -> Option<Class> {
     known.then(|| folded(name, format!("\\p{{{name}}}"), flags))
 }
 
-/// Properties that Java shares with the engines.
+/// Properties with the same meaning in Java and the engines.
 fn binary(name: &str, flags: ModeFlags) -> Option<Class> {
     const SHARED: &[(&str, &str)] = &[
         ("alphabetic", "Alphabetic"),
@@ -150,7 +150,7 @@ fn script(name: &str) -> Option<Class> {
     (plain && regex::Regex::new(&text).is_ok()).then_some(class)
 }
 
-/// Under `(?i)` the properties of case take letters of every case.
+/// Under `(?i)`, properties of case match letters of either case.
 fn folded(name: &str, class: String, flags: ModeFlags) -> Class {
     const CASED: &[&str] = &["Lu", "Ll", "Lt"];
     const CASED_NAMES: &[&str] =

@@ -1,4 +1,4 @@
-//! Replacement text in Java's notation: `$1`, `${name}`, `\` before a character that means itself.
+//! Replacement text in Java's notation: `$1`, `${name}`, and `\` to escape a character.
 
 use crate::error::{PatternError, RegexError};
 use crate::groups::Groups;
@@ -18,11 +18,11 @@ enum Part {
 }
 
 impl Replacement {
-    /// Compiles `text` for the groups of `regex`, and makes `regex` ready for searching.
+    /// Compiles `text` for the groups of `regex`, and prepares `regex` for searching.
     ///
     /// # Errors
-    /// A group that `regex` does not have, a `$` or a last `\` that introduces nothing: Java fails
-    /// at the first match, weir when the configuration is read.
+    /// A group that `regex` does not have, or a trailing or invalid `$` or `\`: Java fails at the
+    /// first match, weir when it reads the configuration.
     pub fn parse(text: &str, regex: &JavaRegex) -> Result<Self, PatternError> {
         regex.prepare_find()?;
         let mut parts = Vec::new();
@@ -69,8 +69,8 @@ impl Replacement {
 }
 
 impl JavaRegex {
-    /// `text` with every match replaced (`Matcher.replaceAll`): also the empty one right behind a
-    /// match, so `.*` is replaced twice.
+    /// `text` with every match replaced (`Matcher.replaceAll`), including an empty match directly
+    /// after another match: `.*` is replaced twice.
     ///
     /// # Errors
     /// See [`RegexError`].
@@ -95,13 +95,13 @@ impl JavaRegex {
     }
 }
 
-/// The place behind the character at byte `at`.
+/// The offset after the character at byte `at`.
 fn after_char(text: &str, at: usize) -> usize {
     let char = text.get(at..).and_then(|rest| rest.chars().next());
     at + char.map_or(1, char::len_utf8)
 }
 
-/// The group that `text`, behind a `$`, names, and what follows.
+/// The group named by the text after a `$`, and the rest of the text.
 fn reference<'t>(
     text: &'t str,
     column: usize,

@@ -1,25 +1,25 @@
-//! What every text has that an expression matches from its first to its last character: plain text
-//! at its start, at its end, or anywhere. Cautious: what is not certain is not required.
+//! Required text of an expression: plain text at the start, at the end, or anywhere in every full
+//! match. Conservative: text that is not certain to occur is not required.
 
 use super::ast::Node;
 
-/// Longest text that is kept, in bytes.
+/// Maximum length of a required text, in bytes.
 const BYTES_MAX: usize = 64;
 
-/// Plain text that every matching text has; each may be empty.
+/// Plain text in every matching text; each part may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Required {
-    /// It starts with this.
+    /// Prefix.
     pub start: Box<str>,
-    /// It ends with this.
+    /// Suffix.
     pub end: Box<str>,
-    /// The longest run that occurs somewhere, which may be one of these.
+    /// The longest run that occurs anywhere; may equal the prefix or suffix.
     pub inside: Box<str>,
 }
 
 impl Required {
-    /// What a whole match of `node` requires; `None` if nothing. `lower`: texts are in lower case
-    /// always, so that a letter of either case stands for the small one.
+    /// Required text of a full match of `node`; `None` if there is none. With `lower`, texts are
+    /// always in lower case, so a letter of either case counts as the lower-case one.
     pub(super) fn of(node: &Node, lower: bool) -> Option<Self> {
         let found = match read(node, lower) {
             Found::Exact(text) => Self::of_texts(&text, &text, &text),
@@ -28,18 +28,18 @@ impl Required {
         Some(found).filter(|found| !found.inside.is_empty())
     }
 
-    /// Of texts that start with `start`, end with `end` and have `inside`.
+    /// The required text of given prefix, suffix and run.
     pub fn of_texts(start: &str, end: &str, inside: &str) -> Self {
         let longest = [inside, start, end].into_iter().reduce(longer).unwrap_or_default();
         Self { start: head(start).into(), end: tail(end).into(), inside: tail(longest).into() }
     }
 }
 
-/// What a part of an expression takes.
+/// Possible matches of a part of an expression.
 enum Found {
-    /// This text and no other.
+    /// Exactly this text.
     Exact(String),
-    /// Any text of this start and end, with this in it.
+    /// Any text with this start and end that contains `inside`.
     Some { start: String, end: String, inside: String },
 }
 
@@ -112,7 +112,7 @@ fn read(node: &Node, lower: bool) -> Found {
         Node::Repeat { min: 0, .. } | Node::Backref(_) | Node::Folded(_) => Found::nothing(),
         Node::Repeat { node, min: 1, max: Some(1), .. } => read(node, lower),
         Node::Repeat { node, .. } => {
-            // At least once: its first time is the start, its last the end.
+            // At least one repetition: the first determines the start, the last the end.
             let once = read(node, lower);
             let inside = match &once {
                 Found::Exact(text) => text.clone(),
@@ -121,12 +121,12 @@ fn read(node: &Node, lower: bool) -> Found {
             let (start, end) = (once.start().to_owned(), once.end().to_owned());
             Found::Some { start, end, inside }
         }
-        // They take nothing, so that what stands before and behind is side by side.
+        // Zero-width, so the texts before and after are adjacent.
         Node::Look { .. } | Node::Assert(_) => Found::Exact(String::new()),
     }
 }
 
-/// What all alternatives start and end with.
+/// Start and end that all alternatives share.
 fn common(nodes: &[Node], lower: bool) -> Found {
     let mut all = nodes.iter().map(|node| read(node, lower));
     let Some(first) = all.next() else { return Found::nothing() };
@@ -147,7 +147,7 @@ fn longer<'t>(a: &'t str, b: &'t str) -> &'t str {
     if b.len() > a.len() { b } else { a }
 }
 
-/// The first characters, as many as are kept.
+/// The first characters, up to [`BYTES_MAX`].
 fn head(text: &str) -> &str {
     let mut end = text.len().min(BYTES_MAX);
     while !text.is_char_boundary(end) {
@@ -156,7 +156,7 @@ fn head(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The last characters, as many as are kept.
+/// The last characters, up to [`BYTES_MAX`].
 fn tail(text: &str) -> &str {
     let mut start = text.len().saturating_sub(BYTES_MAX);
     while !text.is_char_boundary(start) {

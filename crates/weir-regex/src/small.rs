@@ -1,10 +1,9 @@
-//! A small engine for the expressions that gateways are full of: `/api/(?<rest>.*)`, `\d+`,
+//! A small backtracking engine for common expressions of gateways: `/api/(?<rest>.*)`, `\d+`,
 //! `(?!internal).*`.
 //!
-//! It backtracks over a few instructions as Java does, so that an expression takes some hundred
-//! bytes and a microsecond or two to compile, where an automaton takes 20 KB and 100 µs. What it
-//! saves in automata it pays with a limit of steps: beyond it, [`Steps`] sends the caller
-//! elsewhere.
+//! It interprets a few instructions and backtracks as Java does. A program takes some hundred bytes
+//! and a microsecond or two to compile; an automaton takes 20 KB and 100 µs. In exchange it has a
+//! step limit: beyond it, [`Steps`] tells the caller to use another engine.
 
 mod char_set;
 mod compile;
@@ -14,13 +13,13 @@ use super::engine::Spans;
 use char_set::CharSet;
 use place::{Place, char_at};
 
-/// Most capturing groups of a program.
+/// Maximum number of capturing groups of a program.
 const GROUPS_MAX: usize = 16;
 
-/// Most loops of a program that can go round without taking anything.
+/// Maximum number of loops whose body can match the empty text.
 const LOOPS_MAX: usize = 8;
 
-/// Places that a match remembers: starts and ends of the groups from 1 on, then starts of rounds.
+/// Slots of a match: starts and ends of the groups from 1 on, then starts of loop rounds.
 const SLOTS_MAX: usize = 2 * GROUPS_MAX + LOOPS_MAX;
 
 /// The limit of steps was reached.
@@ -31,51 +30,50 @@ pub(super) struct Steps;
 #[derive(Debug)]
 pub(super) struct Small {
     ops: Box<[Op]>,
-    /// All literal texts, one behind the other.
+    /// All literal texts, concatenated.
     text: Box<str>,
     sets: Box<[CharSet]>,
     groups: u8,
     slots: u8,
-    /// No automaton can take over.
+    /// No automaton can replace this engine.
     alone: bool,
 }
 
-/// How a repetition of one character gives characters back.
+/// How a repetition of one character backtracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Greed {
     /// As many as possible, then fewer.
     Greedy,
     /// As few as possible, then more.
     Lazy,
-    /// As many as possible.
+    /// As many as possible, without backtracking.
     Possessive,
 }
 
-/// Instructions are numbered by `u8`.
+/// An instruction. Instructions are numbered by `u8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
     /// This range of [`Small::text`].
     Text { start: u16, end: u16 },
     /// One character of a set.
     Set(u8),
-    /// So many characters of a set; `u16::MAX` has no bound.
+    /// A repetition of one character of a set; a `max` of `u16::MAX` is unbounded.
     Repeat { set: u8, greed: Greed, min: u16, max: u16 },
-    /// Tries the next instruction first, then the one at `other`; the other way round if not
-    /// `near`.
+    /// Tries the next instruction first, then the one at `other`; in reverse order if not `near`.
     Split { other: u8, near: bool },
-    /// Goes on elsewhere.
+    /// Continues at another instruction.
     Jump(u8),
-    /// Remembers the place in a slot.
+    /// Stores the position in a slot.
     Save(u8),
-    /// Leaves a loop whose round, which began at the place in `slot`, took nothing.
+    /// Leaves a loop if the round, which began at the position in `slot`, matched the empty text.
     LeaveIfStuck { slot: u8, exit: u8 },
-    /// The text of a group once more, in either ASCII case if `fold`.
+    /// A back-reference to a group, ignoring ASCII case if `fold`.
     Backref { group: u8, fold: bool },
-    /// The instructions up to `end`, tried once: what they matched stays matched.
+    /// The instructions up to `end`, as an atomic group.
     Atomic { end: u8 },
-    /// Whether the instructions up to `end` match from here on, or up to here.
+    /// A look-ahead or look-behind over the instructions up to `end`.
     Look { ahead: bool, negative: bool, end: u8 },
-    /// A condition on the place.
+    /// An assertion about the position.
     Place(Place),
     /// The end of a match, or of the instructions of `Atomic` and `Look`.
     Done,
@@ -93,7 +91,7 @@ impl Small {
         Ok(run.matches_at(0)?.then(|| run.spans(0)))
     }
 
-    /// The groups of the first match at byte `start` or behind; adds the steps it took to `spent`.
+    /// The groups of the first match at or after byte `start`; adds its steps to `spent`.
     pub(super) fn captures_at(
         &self,
         text: &str,
@@ -134,7 +132,7 @@ impl Small {
         Ok(None)
     }
 
-    /// Whether the limit of steps is final: no automaton can match this expression.
+    /// Whether the step limit is final, because no automaton can match this expression.
     pub(super) fn is_alone(&self) -> bool {
         self.alone
     }
@@ -148,28 +146,28 @@ impl Small {
     }
 }
 
-/// What to go back to.
+/// An entry of the backtracking stack.
 #[derive(Clone, Copy, Debug)]
 enum Retry {
-    /// Another branch.
+    /// Try another branch.
     Branch { op: usize, at: usize },
-    /// A greedy repetition that ended at `at` may end earlier, down to `low`.
+    /// A greedy repetition that ended at `at` may end earlier, but not before `low`.
     Shrink { op: usize, low: usize, at: usize },
-    /// A lazy repetition that ended at `at` may take up to `left` more.
+    /// A lazy repetition that ended at `at` may match up to `left` more.
     Grow { op: usize, at: usize, left: u16 },
-    /// A slot held something else.
+    /// Restore the previous content of a slot.
     Slot { slot: u8, place: usize },
 }
 
 const NOWHERE: usize = usize::MAX;
 
-/// What an instruction leads to.
+/// Result of an instruction.
 enum Step {
-    /// The next instruction and its place.
+    /// Continue with this instruction at this position.
     Go(usize, usize),
     /// The match is complete and ends here.
     Done(usize),
-    /// Not this way.
+    /// No match on this path.
     Fail,
 }
 
@@ -179,19 +177,19 @@ impl Step {
     }
 }
 
-/// A search under way.
+/// The state of a search.
 struct Run<'p, 't> {
     small: &'p Small,
     text: &'t str,
-    /// Where the match has to end, if that matters.
+    /// Required end of the match, if any.
     goal: Option<usize>,
-    /// Where the search began.
+    /// Start of the search.
     from: usize,
     slots: [usize; SLOTS_MAX],
     end: usize,
     retries: Vec<Retry>,
     steps: usize,
-    /// Number of `Atomic` and `Look` around the current instruction.
+    /// Number of `Atomic` and `Look` that enclose the current instruction.
     depth: usize,
 }
 
@@ -213,7 +211,7 @@ impl<'p, 't> Run<'p, 't> {
         spans
     }
 
-    /// Whether a match starts at byte `start`; sets its end and its slots.
+    /// Whether a match starts at byte `start`; sets its end and slots.
     fn matches_at(&mut self, start: usize) -> Result<bool, Steps> {
         let slots = usize::from(self.small.slots);
         self.slots.iter_mut().take(slots).for_each(|slot| *slot = NOWHERE);
@@ -223,8 +221,8 @@ impl<'p, 't> Run<'p, 't> {
         Ok(end.is_some())
     }
 
-    /// Runs from instruction `op` at byte `at` to its `Done`: where that is. What to go back to
-    /// inside stays on the stack.
+    /// Runs from instruction `op` at byte `at` to its `Done`, and returns the position there.
+    /// Backtracking entries of this run stay on the stack.
     fn run(&mut self, mut op: usize, mut at: usize) -> Result<Option<usize>, Steps> {
         let base = self.retries.len();
         loop {
@@ -240,7 +238,7 @@ impl<'p, 't> Run<'p, 't> {
         }
     }
 
-    /// [`Run::run`] for the instructions of an `Atomic` or a `Look`, with a goal of their own.
+    /// [`Run::run`] for the instructions of an `Atomic` or a `Look`, with their own goal.
     fn run_inside(
         &mut self,
         op: usize,
@@ -261,7 +259,7 @@ impl<'p, 't> Run<'p, 't> {
         left.map(drop).ok_or(Steps)
     }
 
-    /// Carries out one instruction.
+    /// Executes one instruction.
     fn step(&mut self, op: usize, at: usize) -> Result<Step, Steps> {
         let next = op + 1;
         let Some(current) = self.small.ops.get(op) else { return Ok(Step::Fail) };
@@ -314,7 +312,7 @@ impl<'p, 't> Run<'p, 't> {
 
     fn save(&mut self, slot: u8, at: usize) {
         if let Some(place) = self.slots.get_mut(usize::from(slot)) {
-            // With nothing to go back to, nothing has to be restored.
+            // Without backtracking entries, nothing has to be restored.
             if self.depth > 0 || !self.retries.is_empty() {
                 self.retries.push(Retry::Slot { slot, place: *place });
             }
@@ -322,7 +320,7 @@ impl<'p, 't> Run<'p, 't> {
         }
     }
 
-    /// Forgets what to try again above `base`, but not what to restore.
+    /// Drops alternatives above `base`, but keeps slots to restore.
     fn commit(&mut self, base: usize) {
         let mut at = 0;
         self.retries.retain(|retry| {
@@ -400,14 +398,14 @@ impl<'p, 't> Run<'p, 't> {
         Ok(Step::Go(next, end))
     }
 
-    /// Whether nothing but the goal comes from instruction `op` on.
+    /// Whether no instruction from `op` on consumes text, so that only the goal is left to check.
     fn is_last(&self, op: usize) -> bool {
         let mut rest = self.small.ops.iter().skip(op);
         self.goal.is_some() && rest.find(|op| !matches!(op, Op::Save(_))) == Some(&Op::Done)
     }
 
-    /// Takes up to `max` characters of `set` from `at` on: how many, the end, and the place behind
-    /// the first `min` of them.
+    /// Consumes up to `max` characters of `set` from `at` on. Returns their number, the end, and
+    /// the position after the first `min` of them.
     fn take(&self, set: u8, at: usize, min: u16, max: u16) -> (u16, usize, usize) {
         let Some(set) = self.small.sets.get(usize::from(set)) else { return (0, at, at) };
         let (mut taken, mut end, mut low) = (0_u16, at, at);
@@ -430,7 +428,7 @@ impl<'p, 't> Run<'p, 't> {
         (taken, end, low)
     }
 
-    /// Takes up the latest thing to try again above `base`.
+    /// Resumes the latest alternative above `base`.
     fn retry(&mut self, base: usize) -> Result<Option<(usize, usize)>, Steps> {
         while self.retries.len() > base
             && let Some(retry) = self.retries.pop()
@@ -465,7 +463,7 @@ impl<'p, 't> Run<'p, 't> {
         Ok(None)
     }
 
-    /// The place behind one more character of the repetition before `op`.
+    /// The position after one more character of the repetition before `op`.
     fn grow(&self, op: usize, at: usize) -> Option<usize> {
         let Some(Op::Repeat { set, .. }) = self.small.ops.get(op.checked_sub(1)?) else {
             return None;

@@ -1,4 +1,4 @@
-//! The characters of an expression, with `\Q…\E` resolved.
+//! Tokens of an expression: its characters, with `\Q…\E` resolved.
 
 use crate::error::PatternError;
 
@@ -9,18 +9,18 @@ pub(super) struct Token {
     pub(super) at: usize,
     /// The character.
     pub(super) char: char,
-    /// Whether it stood between `\Q` and `\E`, and so means itself.
+    /// Whether it was quoted by `\Q…\E`, and so is literal.
     pub(super) quoted: bool,
 }
 
 impl Token {
-    /// Whether it is `char` in its special meaning.
+    /// Whether it is `char`, unquoted.
     pub(super) fn is(self, char: char) -> bool {
         self.char == char && !self.quoted
     }
 }
 
-/// An expression being read.
+/// A cursor over an expression.
 pub(super) struct Tokens {
     list: Vec<Token>,
     at: usize,
@@ -55,7 +55,7 @@ impl Tokens {
         Self { list, at: 0, end: source.len() }
     }
 
-    /// The next character, left in place; with `comments`, blanks and `#…` before it are dropped.
+    /// The next character, not consumed; with `comments`, blanks and `#…` before it are skipped.
     pub(super) fn peek(&mut self, comments: bool) -> Option<Token> {
         if comments {
             self.skip_comments();
@@ -77,12 +77,12 @@ impl Tokens {
         }
     }
 
-    /// The character `by` places behind the next one.
+    /// The character `by` positions after the next.
     pub(super) fn ahead(&self, by: usize) -> Option<Token> {
         self.list.get(self.at + by).copied()
     }
 
-    /// Takes the next character.
+    /// Consumes the next character.
     pub(super) fn next(&mut self) -> Option<Token> {
         let token = self.ahead(0);
         self.at += usize::from(token.is_some());
@@ -95,7 +95,7 @@ impl Tokens {
     }
 }
 
-/// An expression that is refused.
+/// A syntax error.
 pub(super) fn syntax_error(column: usize, message: impl Into<String>) -> PatternError {
     PatternError::new(column, message)
 }

@@ -1,12 +1,12 @@
-//! Java's answers to questions about regular expressions, asked again of [`JavaRegex`].
+//! Answers of a JDK to questions about regular expressions, compared with [`JavaRegex`].
 //!
 //! `java-regex/cases.tsv` was written by a JDK 17: see `java-regex/JavaRegexCases.java`.
 
 use weir_regex::{JavaRegex, Replacement};
 
-/// Rows in which weir is meant to answer otherwise: kind, expression, text, weir's answer.
+/// Rows in which weir deliberately differs: kind, expression, text, weir's answer.
 const DIFFERS: &[(&str, &str, &str, &str)] = &[
-    // Java fails when it replaces, weir when it reads the replacement, also if nothing matches.
+    // Java fails on replacing, weir when it reads the replacement, even if nothing matches.
     ("replace", "a", "b", "failure"),
 ];
 

@@ -1,9 +1,9 @@
-//! Nothing panics, whatever the expression.
+//! No expression causes a panic.
 
 use proptest::prelude::*;
 use weir_regex::{Flags, JavaRegex, Replacement};
 
-/// What looks like an expression.
+/// Random texts that resemble expressions.
 fn expression() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[ab\\n]",

@@ -1,10 +1,10 @@
-//! Expressions made to take for ever: each is refused when it is read, or ends within its bound of
-//! steps, with an answer or without. A hang fails the test by never ending.
+//! ReDoS: each malicious expression is rejected, or its match ends within the step limit, with a
+//! result or an error. A hang fails the test by never ending.
 
 use weir_regex::{JavaRegex, RegexError, Replacement};
 
-/// Expressions that take exponential or polynomial time in a backtracking engine, with the unit of
-/// a text that makes them.
+/// Expressions with exponential or polynomial time in a backtracking engine, each with the unit of
+/// an attacking text.
 const EVIL: &[(&str, &str)] = &[
     ("(a+)+b", "a"),
     ("(a|a)*b", "a"),
@@ -16,7 +16,7 @@ const EVIL: &[(&str, &str)] = &[
     ("^(([a-z])+.)+[A-Z]([a-z])+$", "a"),
     ("(\\w+\\s?)*\\.", "a "),
     ("a*a*a*a*a*a*b", "a"),
-    // These need backtracking: a look-around, a reference, a possessive or atomic group.
+    // Expressions that need backtracking: look-around, reference, possessive or atomic group.
     ("(?=(a+)+b)a", "a"),
     ("(a+)+\\1b", "a"),
     ("(?:(a+)+)(?!c)b", "a"),
@@ -81,7 +81,7 @@ fn replacing_is_bounded_over_all_matches() {
     check("(?<=a)a(?=a)", true);
     check("a{3}", true);
     check(".*", true);
-    // Each match looks at all that is left, in any engine.
+    // Each match reads the whole rest, in any engine.
     check("(?=(a*b)?)a", false);
     check("a(.*b)?", false);
     check("(a)(?=(a)(a)?(a*b)?(c)?(d)?(e)?(f)?(g)?(h)?)", false);

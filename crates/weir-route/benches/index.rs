@@ -1,5 +1,5 @@
-//! Lookups and changes at growing sizes and in all shapes: `cargo bench -p weir-route --bench
-//! index`.
+//! Benchmarks of lookups and changes, at growing sizes and in all shapes: `cargo bench -p
+//! weir-route --bench index`.
 //!
 //! Times should not grow with the size. `ROUTES=1,1000,1000000` chooses the sizes, `SHAPES=Exact`
 //! the shapes; the default stays within some minutes. `benches/shapes.rs` shows percentiles.
@@ -14,7 +14,7 @@ use tables::Ask;
 use tables::shapes::{FLAT, Shape};
 use weir_route::index::{Change, Index, Scratch};
 
-/// Requests that are asked in turn.
+/// Number of different requests.
 const ASKS: usize = 256;
 
 fn sizes(default: &str) -> Vec<usize> {
@@ -30,7 +30,7 @@ fn shapes(all: &[Shape]) -> Vec<Shape> {
     all.iter().copied().filter(is_wanted).collect()
 }
 
-/// Places all over a table of `size`.
+/// Pseudo-random positions in a table of `size`.
 fn scatter(n: usize, size: usize) -> usize {
     ((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as usize % size
 }
@@ -55,7 +55,7 @@ fn lookup(criterion: &mut Criterion) {
     }
 }
 
-/// The oracle, for comparison: it does grow.
+/// The linear scan, for comparison: its time does grow with the size.
 fn scan(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scan");
     group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_millis(800));

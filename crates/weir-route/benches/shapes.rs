@@ -1,9 +1,9 @@
-//! Prints what a lookup and a change cost in tables of every shape, and the size of the index.
+//! Prints the time of lookups and changes in tables of every shape, and the size of the index.
 //!
 //! `ROUTES=1000,1000000` chooses the sizes, `SHAPES=Exact,Mixed` the shapes. Times are of single
-//! lookups, less what reading the clock costs; `STATS=1` shows the shape of each index. The RSS of
-//! the routes is only right for the first table of a process. `warm` asks the same 1,000 requests
-//! over and over, `all over` asks for routes anywhere in the table, each once.
+//! lookups, without the time of reading the clock; `STATS=1` prints the statistics of each index.
+//! The RSS of the routes is only right for the first table of a process. `warm` repeats the same
+//! 1,000 requests, `all over` requests routes anywhere in the table, each once.
 
 mod tables;
 
@@ -16,10 +16,10 @@ use weir_route::index::{Change, Index, Scratch};
 
 const WARM: usize = 1_000;
 const LOOKUPS: usize = 200_000;
-/// Lookups in the shape that is scanned.
+/// Number of lookups in a shape that is scanned.
 const SCANS: usize = 2_000;
 const CHANGES: usize = 2_000;
-/// Routes of the one shape that is scanned: more would take minutes.
+/// Maximum number of routes of a shape that is scanned: more would take minutes.
 const OPAQUE_MAX: usize = 10_000;
 
 fn main() {
@@ -41,7 +41,7 @@ fn main() {
             match shape {
                 Shape::Opaque if size > OPAQUE_MAX => {}
                 Shape::Beside if size > OPAQUE_MAX => {}
-                // As many that are scanned as in the largest table of them alone.
+                // As many scanned routes as in the largest table of that shape alone.
                 Shape::Beside if size == OPAQUE_MAX => measure(shape, 2 * size),
                 _ => measure(shape, size),
             }
@@ -80,9 +80,9 @@ fn measure(shape: Shape, size: usize) {
     );
 }
 
-/// Nanoseconds of a lookup: median and 99th percentile over `count` lookups, for the first `asks`
-/// requests over and over. Each is made where the one before was, as a worker reads them: a list of
-/// them would have the table's place in the caches.
+/// Nanoseconds of a lookup: median and 99th percentile of `count` lookups, repeating the first
+/// `asks` requests. Each request is built in the memory of the one before, as in a worker: a list
+/// of requests would displace the table from the caches.
 fn lookups(index: &Index<()>, ask: impl Fn(usize) -> Ask, asks: usize, count: usize) -> [f64; 2] {
     let mut scratch = Scratch::default();
     let mut times = Vec::with_capacity(count + asks);
@@ -104,7 +104,7 @@ fn lookups(index: &Index<()>, ask: impl Fn(usize) -> Ask, asks: usize, count: us
     percentiles(times)
 }
 
-/// Nanoseconds of a change: a route is replaced, removed, put back.
+/// Nanoseconds of a change: a route is replaced, removed, inserted again.
 fn changes(index: &Index<()>, shape: Shape, size: usize) -> [f64; 2] {
     let mut times = Vec::new();
     let mut table = index.apply(Vec::new());
@@ -132,7 +132,7 @@ fn bulk(index: &Index<()>, shape: Shape, size: usize) -> Duration {
     took
 }
 
-/// Time this thread has been on a processor, where the system tells: others may be busy too.
+/// CPU time of this thread, if the system reports it: other processes may be running.
 fn on_cpu() -> Duration {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = times.split(' ').next().and_then(|nanos| nanos.parse().ok());
@@ -149,20 +149,20 @@ fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     [at(0.5), at(0.99)]
 }
 
-/// What reading the clock twice takes.
+/// Duration of two clock readings.
 fn clock() -> Duration {
     let mut times: Vec<_> = (0..10_001).map(|_| Instant::now().elapsed()).collect();
     times.sort_unstable();
     times[times.len() / 2]
 }
 
-/// Places all over a table of `size`.
+/// Pseudo-random positions in a table of `size`.
 fn scatter(n: usize, size: usize) -> usize {
     let spread = (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
     spread as usize % size
 }
 
-/// Resident bytes of this process; 0 where the system does not tell.
+/// Resident bytes of this process; 0 if the system does not report them.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: Option<usize> = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());

@@ -12,14 +12,14 @@ use crate::pattern::{Flags, JavaRegex, PatternError, RegexCache};
 use crate::spec::ArgKind;
 use crate::value::{Moment, ValueError, parse_data_size, parse_duration, parse_status};
 
-/// Why an argument is refused. `arg` is the declared name.
+/// Reason for which an argument is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError {
     /// Declared name of the argument, or the key as written if it is not a declared one.
     pub arg: String,
-    /// What is wrong, for the operator: lower case, no full stop.
+    /// Description for the operator: lower case, no full stop.
     pub message: String,
-    /// What to do instead.
+    /// A remedy.
     pub help: Option<String>,
 }
 
@@ -29,13 +29,13 @@ impl ArgError {
         Self { arg: arg.to_owned(), message: message.into(), help: None }
     }
 
-    /// The same with a remedy.
+    /// The same error with a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// An error about argument `arg`, whose text `text` is refused as a pattern.
+    /// An error about the pattern `text` of argument `arg`.
     pub fn of_pattern(arg: &str, text: &str, error: PatternError) -> Self {
         let at = text.get(..error.column).unwrap_or(text).chars().count() + 1;
         let message = format!("`{text}`: {} (character {at})", error.message);
@@ -47,13 +47,13 @@ impl ArgError {
     }
 }
 
-/// Arguments by declared name. List arguments hold several texts, others at most one.
+/// Arguments by declared name. List arguments have several texts, others at most one.
 #[derive(Clone, Debug, Default)]
 pub struct Args {
-    /// One entry for each declared argument, in order, then what else was written.
+    /// One entry for each declared argument, in order, then undeclared ones.
     values: Vec<Value>,
     declared: usize,
-    /// Bit n: declared argument n was asked for.
+    /// Bit n: declared argument n was read.
     read: Cell<u64>,
 }
 
@@ -62,11 +62,11 @@ struct Value {
     name: Cow<'static, str>,
     texts: Texts,
     kind: Option<ArgKind>,
-    /// Whether it was written, rather than filled in from its default.
+    /// Whether it was written, rather than set to its default.
     written: bool,
 }
 
-/// The texts of one argument: most have one, which needs no memory of its own.
+/// The texts of one argument; a single one is stored inline.
 #[derive(Clone, Debug, Default)]
 enum Texts {
     #[default]
@@ -113,7 +113,7 @@ impl Args {
         self.values.get(at).map(|value| value.texts.as_slice()).unwrap_or_default()
     }
 
-    /// Whether `name` was written, rather than defaulted.
+    /// Whether `name` was written, rather than set to its default.
     pub fn is_written(&self, name: &str) -> bool {
         self.values.iter().any(|value| value.name == name && value.written)
     }
@@ -127,7 +127,7 @@ impl Args {
         })
     }
 
-    /// What was written and belongs to no declared argument: SCG ignores it, `weir check` warns.
+    /// Names of undeclared arguments: SCG ignores them, `weir check` warns.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         let (declared, undeclared) = self.values.split_at(self.declared.min(self.values.len()));
         let is_nested = |value: &&Value| {
@@ -137,25 +137,25 @@ impl Args {
         undeclared.iter().filter(move |value| !is_nested(value)).map(|value| &*value.name)
     }
 
-    /// Declared arguments that nobody has asked for yet; for tests of a registry.
+    /// Declared arguments that were never read; for tests of a registry.
     pub fn unread(&self) -> impl Iterator<Item = &str> {
         let read = self.read.get();
         let declared = self.values.iter().take(self.declared).enumerate();
         declared.filter(move |(at, _)| read & (1 << at) == 0).map(|(_, value)| &*value.name)
     }
 
-    /// Text that must be there; it may be empty.
+    /// A required text, possibly empty.
     ///
     /// # Errors
-    /// It is not.
+    /// It is missing.
     pub fn required(&self, name: &str) -> Result<&str, ArgError> {
         self.text(name).ok_or_else(|| ArgError::new(name, format!("`{name}` is missing")))
     }
 
-    /// Text that must be there and not empty.
+    /// A required text that is not empty.
     ///
     /// # Errors
-    /// It is not, or is.
+    /// It is missing or empty.
     pub fn filled(&self, name: &str) -> Result<&str, ArgError> {
         let text = self.required(name)?;
         if text.is_empty() {
@@ -208,7 +208,7 @@ impl Args {
     /// A status by number or name.
     ///
     /// # Errors
-    /// Neither.
+    /// The text is neither.
     pub fn status(&self, name: &str) -> Result<Option<u16>, ArgError> {
         self.read_as(name, parse_status)
     }
@@ -216,24 +216,24 @@ impl Args {
     /// Several statuses by number or name.
     ///
     /// # Errors
-    /// One is neither.
+    /// A text is neither.
     pub fn statuses(&self, name: &str) -> Result<Vec<u16>, ArgError> {
         let parse = |text: &SmolStr| parse_status(text).map_err(|e| ArgError::of_value(name, e));
         self.list(name).iter().map(parse).collect()
     }
 
-    /// A date and time that must be there.
+    /// A required date and time.
     ///
     /// # Errors
-    /// It is not, or is not one.
+    /// It is missing or invalid.
     pub fn date_time(&self, name: &str) -> Result<Moment, ArgError> {
         Moment::parse(self.filled(name)?).map_err(|error| ArgError::of_value(name, error))
     }
 
-    /// A Java regular expression; nothing but blanks is none.
+    /// A Java regular expression; a blank text counts as missing.
     ///
     /// # Errors
-    /// Where and why it is refused.
+    /// Position and reason if it is rejected.
     pub fn regex(&self, name: &str, regexes: &RegexCache) -> Result<Option<JavaRegex>, ArgError> {
         let Some(text) = self.text(name).filter(|text| !text.trim().is_empty()) else {
             return Ok(None);
@@ -242,10 +242,10 @@ impl Args {
         regex.map(Some).map_err(|error| ArgError::of_pattern(name, text, error))
     }
 
-    /// One of the names that the argument declares, as declared; case, `-` and `_` do not matter.
+    /// One of the argument's declared names, as declared; case, `-` and `_` are ignored.
     ///
     /// # Errors
-    /// Another text.
+    /// Any other text.
     pub fn one_of(&self, name: &str) -> Result<Option<&'static str>, ArgError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let kind = self.values.iter().find(|value| value.name == name).and_then(|v| v.kind);
@@ -262,7 +262,7 @@ impl Args {
     /// The name in a bean reference `#{@name}`.
     ///
     /// # Errors
-    /// Another text.
+    /// Any other text.
     pub fn bean(&self, name: &str) -> Result<Option<&str>, ArgError> {
         let Some(text) = self.text(name).map(str::trim) else { return Ok(None) };
         let refuse = || {

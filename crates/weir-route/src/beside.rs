@@ -1,13 +1,13 @@
-//! A second thread, lent by the caller: pure crates start none.
+//! A second thread, provided by the caller: pure crates start no threads.
 
-/// Runs the first function on another thread while the second runs on this one, and returns `true`
-/// when both have ended. Returns `false`, and runs neither, where there is no other thread.
+/// Runs the first function on another thread and the second on this one, and returns `true` after
+/// both have ended. Returns `false`, and runs neither, if there is no other thread.
 ///
-/// Each is called once. Whichever waits for the other must hold its end of the channel in itself,
-/// so that it is dropped when the function panics.
+/// Each is called once. A function that waits for the other must own its end of the channel, so
+/// that the end is dropped if the function panics.
 pub type Beside = fn(&mut (dyn FnMut() + Send), &mut dyn FnMut()) -> bool;
 
-/// There is no other thread.
+/// A [`Beside`] without another thread.
 pub fn alone(_: &mut (dyn FnMut() + Send), _: &mut dyn FnMut()) -> bool {
     false
 }

@@ -1,4 +1,4 @@
-//! A route as it is written: the JSON shape of Spring Cloud Gateway's `RouteDefinition`.
+//! Route definitions: the JSON form of Spring Cloud Gateway's `RouteDefinition`.
 
 mod arguments;
 
@@ -14,13 +14,13 @@ pub struct RouteDefinition {
     /// Identifier; unique within a source.
     #[serde(default)]
     pub id: String,
-    /// All must hold, left to right.
+    /// Conditions, all of which must hold, evaluated left to right.
     #[serde(default)]
     pub predicates: Vec<NamedArgs>,
-    /// Run in order on the request, reversed on the response.
+    /// Filters; run in order on the request, in reverse on the response.
     #[serde(default)]
     pub filters: Vec<NamedArgs>,
-    /// Where matched requests go.
+    /// Target of matched requests.
     #[serde(default)]
     pub uri: String,
     /// Free data; `connect-timeout`, `response-timeout` and `cors` have a meaning.
@@ -29,10 +29,10 @@ pub struct RouteDefinition {
     /// Lower is tried first.
     #[serde(default)]
     pub order: i32,
-    /// `false` takes a route from a file out of the table.
+    /// `false` disables a route of a file.
     #[serde(default = "enabled")]
     pub enabled: bool,
-    /// Group it belongs to (`weir.groups`); empty for none. weir's own field, left out of the JSON
+    /// Id of its group (`weir.groups`); empty if it has none. weir's own field, omitted in the JSON
     /// of routes without a group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
@@ -44,8 +44,8 @@ fn enabled() -> bool {
 
 /// A predicate or filter as written: its name and its arguments in order.
 ///
-/// Arguments of a shortcut are called `_genkey_0`, `_genkey_1`, …; nested arguments have dotted
-/// keys (`redis-rate-limiter.replenishRate`), list elements a numbered one (`patterns.0`).
+/// Arguments of a shortcut are named `_genkey_0`, `_genkey_1`, …; nested arguments have dotted keys
+/// (`redis-rate-limiter.replenishRate`), list elements numbered ones (`patterns.0`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NamedArgs {
     /// SCG's name, such as `Path` or `AddRequestHeader`.
@@ -54,12 +54,12 @@ pub struct NamedArgs {
     pub args: Arguments,
 }
 
-/// Why a shortcut such as `Path=/a` is refused.
+/// Reason for which a shortcut such as `Path=/a` is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShortcutError {
-    /// A predicate needs `=`, even with nothing behind it.
+    /// A predicate without `=`, which is required even if no value follows.
     NoEquals,
-    /// Nothing before the `=`.
+    /// An empty name before the `=`.
     NoName,
 }
 
@@ -87,7 +87,7 @@ pub fn parse_shortcut(text: &str, bare: bool) -> Result<NamedArgs, ShortcutError
 }
 
 impl<'de> Deserialize<'de> for NamedArgs {
-    /// Takes `{"name": …, "args": {…}}` or a shortcut string.
+    /// Accepts `{"name": …, "args": {…}}` or a shortcut string.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

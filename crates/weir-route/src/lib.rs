@@ -1,7 +1,8 @@
 //! Route definitions, predicates and the route index.
 //!
-//! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
-//! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
+//! Pure: no clock, no random numbers, no I/O. Time, random bits and the peer's address are part of
+//! a [`Request`]. `Index::lookup` gives exactly the result of the linear `scan` (Spring Cloud
+//! Gateway's rule).
 
 #![deny(
     clippy::disallowed_methods,

@@ -1,8 +1,8 @@
-//! A list that almost always has one element, which then lies where the list does.
+//! A list optimized for one element, which is stored inline.
 
-/// Some elements: one of them without memory of its own or a pointer to follow.
+/// A list of elements; a single one is stored without an allocation.
 ///
-/// Most predicates have one pattern. Kept in the predicate itself, it saves a cache miss in every
+/// Most predicates have one pattern. Stored in the predicate itself, it saves a cache miss in every
 /// request for its route.
 #[derive(Clone, Debug)]
 pub(crate) enum OneOrMore<T> {
@@ -13,7 +13,7 @@ pub(crate) enum OneOrMore<T> {
 }
 
 impl<T> OneOrMore<T> {
-    /// Memory of the elements in bytes, where they do not lie in this value itself.
+    /// Memory in bytes outside this value.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::One(_) => 0,

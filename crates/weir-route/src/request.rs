@@ -1,4 +1,4 @@
-//! What predicates see of a request.
+//! Requests as seen by predicates.
 
 use std::net::IpAddr;
 
@@ -7,45 +7,45 @@ use weir_wire::RequestHead;
 
 use crate::pattern::{HostLabels, PathSegments};
 
-/// A request as predicates see it: the head plus what the outside world adds.
+/// A request as seen by predicates: its head, peer, time and random bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Head with the canonical path (see `weir_wire::http1::canonical_path`).
     pub head: &'a RequestHead,
-    /// Path and host of that head, cut up: [`RequestParts::read`] before each request.
+    /// Parsed path and host of that head: call [`RequestParts::read`] before each request.
     pub parts: &'a RequestParts,
     /// Address of the TCP peer.
     pub peer: IpAddr,
     /// Wall clock in milliseconds since 1970.
     pub now_ms: i64,
-    /// Chance: 64 random bits, fresh for each request, from which every weight group draws.
+    /// 64 random bits, new for each request, for the choice in every weight group.
     pub dice: u64,
 }
 
-/// What a path or a host may take at most after [`RequestParts::give_back`].
+/// Maximum memory of a path or host after [`RequestParts::give_back`].
 const BYTES_KEPT: usize = 2048;
 
-/// Path, host and body of a request, cut up once for all patterns. Reused for others, it allocates
-/// nothing in steady state unless the path is percent-encoded.
+/// Path, host and body of a request, parsed once for all patterns. Reused between requests, it does
+/// not allocate in steady state unless the path is percent-encoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestParts {
     /// Decoded path segments.
     pub path: PathSegments,
     /// Host labels in lower case.
     pub host: HostLabels,
-    /// What is known of the body.
+    /// The body.
     pub content: Content,
 }
 
-/// The body of a request, as far as predicates look at it.
+/// The body of a request, for predicates.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
-    /// It was not read: it may say anything, so no predicate rules a route out by it.
+    /// Not read yet: no predicate can exclude a route by it.
     #[default]
     Unread,
-    /// There is none, it is not JSON, or it is too long.
+    /// Missing, not JSON, or too long.
     Unusable,
-    /// It is JSON.
+    /// Parsed JSON.
     Json(Box<Value>),
 }
 
@@ -63,8 +63,7 @@ impl RequestParts {
         self.host.read(head.host());
     }
 
-    /// Lets go of what an unusually long path or host takes, and of the body, for a request that
-    /// waits with it.
+    /// Frees the memory of an unusually long path or host, and the body, for a request that waits.
     pub fn give_back(&mut self) {
         if self.path.memory() > BYTES_KEPT {
             self.path = PathSegments::default();

@@ -1,4 +1,4 @@
-//! A compiled route: what the index keeps.
+//! Compiled routes, as stored in the index.
 
 use std::sync::Arc;
 
@@ -7,46 +7,46 @@ use smallvec::SmallVec;
 use crate::predicate::{Predicate, PredicateError, WeightGroups};
 use crate::request::Request;
 
-/// The predicates of a route, two of which lie in the route itself: Path and one more is what most
-/// have, and each place of memory that a lookup has to fetch costs as much as parsing a head
-/// (`docs/decisions/0012-route-layout.md`).
+/// The predicates of a route, two of them inline: most routes have a Path and one more, and each
+/// cache miss of a lookup costs as much as parsing a head (`docs/decisions/0012-route-layout.md`).
 pub type Predicates = SmallVec<[Predicate; 2]>;
 
-/// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never
-/// looks into it.
+/// A compiled route. `T` is the target of a match (upstream, filters, policy); the index never
+/// reads it.
 ///
-/// Its members lie in this order: a lookup reads what is on both sides of `target`, so that its
-/// cache lines are fetched at once, not one after another.
+/// The order of fields matters: a lookup reads the fields on both sides of `target`, so that their
+/// cache lines are fetched in parallel.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Route<T> {
     /// The group it belongs to.
     pub group: Option<Arc<RouteGroup>>,
-    /// Place in definition order over all sources; unique in a table, at most
+    /// Position in definition order over all sources; unique in a table, at most
     /// [`POSITION_MAX`](crate::index::POSITION_MAX).
     pub position: u64,
-    /// Lower is tried first; ties go by position. Within a group it counts among its routes.
+    /// Lower is tried first; ties are decided by position. Within a group it orders the group's
+    /// routes.
     pub order: i32,
-    /// What a match leads to.
+    /// Target of a match.
     pub target: T,
-    /// All must hold, tried left to right, those of the group first.
+    /// Conditions, all of which must hold, evaluated left to right after those of the group.
     pub predicates: Predicates,
     /// Identifier as defined.
     pub id: Arc<str>,
 }
 
-/// What several routes share: conditions, and a place in the order of trial where all of them stand
-/// together (`docs/decisions/0007-route-groups.md`).
+/// A group of routes: shared conditions, and a common place in the order of trial
+/// (`docs/decisions/0007-route-groups.md`).
 #[derive(Debug)]
 pub struct RouteGroup {
     /// Identifier; unique among groups.
     pub id: Arc<str>,
-    /// Lower is tried first, among groups and routes without one.
+    /// Lower is tried first, among groups and routes without a group.
     pub order: i32,
-    /// Place among groups of the same order, all of which come before routes without a group;
+    /// Position among groups of the same order, all of which precede routes without a group;
     /// unique, below 2²⁴ − 1.
     pub place: u32,
-    /// Conditions of all its routes, tried before their own.
+    /// Conditions of all its routes, evaluated before their own.
     pub predicates: Predicates,
 }
 
@@ -60,7 +60,7 @@ impl<T> Route<T> {
     /// Whether all predicates hold, left to right.
     ///
     /// # Errors
-    /// The first predicate that cannot decide.
+    /// The first predicate that cannot be evaluated.
     pub fn matches(
         &self,
         request: &Request<'_>,
@@ -81,9 +81,9 @@ impl<T> Route<T> {
         Ok(true)
     }
 
-    /// About how much memory the route takes, in bytes, without what its target points to.
+    /// Estimated memory of the route in bytes, without memory that its target points to.
     pub fn bytes(&self) -> usize {
-        /// The counts in front of what an `Arc` holds.
+        /// Size of the strong and weak counts in an `Arc` allocation.
         const COUNTS: usize = 2 * size_of::<usize>();
         let predicates: usize = self.predicates.iter().map(Predicate::heap_bytes).sum();
         let id = COUNTS + self.id.len();
@@ -94,7 +94,7 @@ impl<T> Route<T> {
 }
 
 impl WeightGroups {
-    /// The groups of `routes`, which come in definition order.
+    /// The groups of `routes`, which are in definition order.
     pub fn of_routes<'a, T: 'a>(routes: impl IntoIterator<Item = &'a Arc<Route<T>>>) -> Self {
         let predicates = routes.into_iter().flat_map(|route| route.all_predicates());
         Self::new(predicates.filter_map(Predicate::weight))

@@ -1,12 +1,12 @@
-//! Declaration of a predicate or filter: the registry entry that is its documentation.
+//! Declaration of a predicate or filter: a registry entry that is also its documentation.
 
-/// How shortcut arguments are laid onto declared ones (SCG enum
-/// `ShortcutConfigurable.ShortcutType`).
+/// Mapping of shortcut arguments to declared ones (SCG enum `ShortcutConfigurable.ShortcutType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortcut {
     /// By position.
     Default,
-    /// By position, but only the first so many; a shortcut has no way to give the others.
+    /// By position, but only for this number of arguments; the others cannot be given in a
+    /// shortcut.
     Positions(usize),
     /// All values go into the one list argument.
     GatherList,
@@ -14,7 +14,7 @@ pub enum Shortcut {
     GatherListTailFlag,
 }
 
-/// What an argument holds. Drives binding, messages, the reference, the JSON Schema.
+/// Type of an argument. Used for binding, messages, the reference and the JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgKind {
     /// Any text.
@@ -37,7 +37,7 @@ pub enum ArgKind {
     DateTime,
     /// Status code or name.
     Status,
-    /// `#{@name}`: one of the things that weir knows by that name.
+    /// `#{@name}`: one of the bean names that weir knows.
     Bean,
     /// One of these names.
     OneOf(&'static [&'static str]),
@@ -48,22 +48,22 @@ pub enum ArgKind {
 pub struct ArgSpec {
     /// SCG's argument name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: ArgKind,
-    /// Text of the default; `None` with `required` means it must be given.
+    /// Text of the default, if there is one.
     pub default: Option<&'static str>,
-    /// Must be given.
+    /// Whether it must be given.
     pub required: bool,
     /// One sentence for the reference.
     pub doc: &'static str,
 }
 
-/// How close to SCG an entry is.
+/// Compatibility of an entry with SCG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compatibility {
     /// As SCG 5.0.
     Same,
-    /// Differs, and why.
+    /// Differs, for this reason.
     Differs(&'static str),
 }
 
@@ -72,20 +72,20 @@ pub enum Compatibility {
 pub struct Spec<B: 'static> {
     /// SCG's name.
     pub name: &'static str,
-    /// Markdown: what it does, an example route, a matching and a non-matching request.
+    /// Markdown: a description, an example route, a matching and a non-matching request.
     pub doc: &'static str,
     /// Declared arguments in shortcut order.
     pub args: &'static [ArgSpec],
-    /// How a shortcut fills them.
+    /// Mapping of shortcut arguments.
     pub shortcut: Shortcut,
     /// Compatibility with SCG.
     pub compatibility: Compatibility,
-    /// Makes the thing from bound arguments.
+    /// Builds the predicate or filter from bound arguments.
     pub build: B,
 }
 
 impl<B> Spec<B> {
-    /// The same entry of something that is made by `build`.
+    /// The same entry with another `build`.
     pub(crate) const fn built_by<C>(&self, build: C) -> Spec<C> {
         Spec {
             name: self.name,

@@ -1,6 +1,6 @@
 //! Values in the notations that Spring accepts: durations, data sizes, statuses, moments.
 //!
-//! Used for arguments of predicates and filters, and by the configuration for its own keys.
+//! Used for arguments of predicates and filters, and for configuration keys.
 
 mod duration;
 mod moment;
@@ -12,11 +12,11 @@ pub use moment::{Moment, iso_time};
 pub use size::parse_data_size;
 pub use status::parse_status;
 
-/// Why a value is refused: lower case, no full stop; and what to write instead.
+/// Reason for which a value is rejected (lower case, no full stop), and the correct syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
-    /// What is wrong.
+    /// The reason.
     pub message: String,
-    /// What to write instead.
+    /// The correct syntax.
     pub help: &'static str,
 }

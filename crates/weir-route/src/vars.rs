@@ -7,7 +7,7 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// Forgets all, keeping the memory.
+    /// Removes all variables but keeps the memory.
     pub fn clear(&mut self) {
         self.list.clear();
     }

@@ -1,4 +1,4 @@
-//! Route groups: a grouped table answers as the same table with every group written out.
+//! Route groups: a table with groups matches like the same table with every group expanded.
 
 #[path = "../benches/tables/mod.rs"]
 mod tables;
@@ -25,7 +25,7 @@ fn members(groups: usize) -> impl Strategy<Value = Member> {
     (weighted(0.7, 0..groups), written())
 }
 
-/// What a group may have: anything but a weight, which belongs to a route.
+/// Predicates that a group may have: all except weights, which belong to a route.
 fn shared() -> impl Strategy<Value = Written> {
     written().prop_filter("no weight", |written| {
         written.predicates.iter().all(|text| !text.starts_with("Weight"))
@@ -37,7 +37,7 @@ fn group_of(options: &PredicateOptions, written: &[Written], at: Option<usize>) 
     group(options, u32::try_from(at?).expect("few"), written.order, &written.predicates)
 }
 
-/// The routes of `table`; one in a group that is refused is left out.
+/// The routes of `table`; routes of an invalid group are omitted.
 fn compiled(
     options: &PredicateOptions,
     groups: &[Written],
@@ -56,8 +56,8 @@ fn compiled(
     numbered.filter_map(compile).collect()
 }
 
-/// The same table without groups: every route has its group's predicates before its own, and all
-/// stand in the order that `docs/decisions/0007-route-groups.md` gives them.
+/// The same table without groups: every route has its group's predicates before its own, in the
+/// order that `docs/decisions/0007-route-groups.md` defines.
 fn expanded(options: &PredicateOptions, groups: &[Written], table: &[Member]) -> Table {
     let mut all: Vec<_> = (0_u64..).zip(table).collect();
     all.sort_by_key(|(position, (at, written))| match at {
@@ -72,7 +72,7 @@ fn expanded(options: &PredicateOptions, groups: &[Written], table: &[Member]) ->
     Index::build(in_order.collect())
 }
 
-/// The first request that `lookup` of `table` and `scan` of `expanded` answer differently.
+/// The first request for which `lookup` of `table` and `scan` of `expanded` differ.
 fn disagreement<'a>(table: &Table, expanded: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
     let mut scratch = Scratch::default();
     requests.iter().find(|asked| {
@@ -131,7 +131,8 @@ proptest! {
             let known = index.at_position(position).map(|route| route.position);
             prop_assert_eq!(known, present[at].as_ref().map(|_| position));
         }
-        // A route that is not there matches nothing; one with a weight would still draw.
+        // A missing route matches nothing, but one with a weight would still take part in the
+        // choice.
         let absent = (None, Written { order: 0, predicates: vec!["Nothing".to_owned()] });
         let table: Vec<Member> =
             present.into_iter().map(|member| member.unwrap_or(absent.clone())).collect();
@@ -176,10 +177,10 @@ fn a_group_is_entered_searched_and_left_again() {
         (Some(0), -9, "Path=/car?"),
     ];
     let index = table(&groups, &routes);
-    // Inside, the order of the routes counts; outside, it does not.
+    // The order of routes counts within a group only.
     check(&index, "shop.org", "/cart", Some(4));
     check(&index, "shop.org", "/cart/now", Some(3));
-    // Nothing inside matches: on to the next group, and to the routes without one.
+    // No route of the group matches: the next group is tried, then routes without a group.
     check(&index, "shop.org", "/else", Some(1));
     check(&index, "shop.com", "/cart", Some(0));
     check(&index, "shop.com", "/else", None);

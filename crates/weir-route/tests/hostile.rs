@@ -1,4 +1,4 @@
-//! Tables and requests made to blow up the index: the answers stay right, the work bounded.
+//! Adversarial tables and requests: results stay correct, work stays bounded.
 
 #[path = "../benches/tables/mod.rs"]
 mod tables;
@@ -17,7 +17,7 @@ fn table(written: impl IntoIterator<Item = Vec<String>>) -> Index<()> {
     Index::build(routes.collect())
 }
 
-/// Checks that lookup answers as scan does after at most `tries` routes.
+/// Checks that lookup equals scan and tries at most `tries` routes.
 fn check(index: &Index<()>, ask: &Ask, tries: u32) {
     let mut scratch = Scratch::default();
     let found = index.lookup(&ask.request(), &mut scratch).map(Arc::as_ptr);
@@ -29,7 +29,7 @@ fn get(target: &str) -> Ask {
     Ask::new("GET", "example.org", target, &[])
 }
 
-/// `/a/*/a/a`: every combination of `count` segments, in an order of their own.
+/// `/a/*/a/a`: every combination of `count` segments, in a shuffled order.
 fn masks(count: usize) -> Vec<String> {
     let mut masks: Vec<usize> = (0..1 << count).collect();
     masks.sort_by_key(|mask| (mask.wrapping_mul(2_654_435_761)) & 0xFFFF);
@@ -64,7 +64,7 @@ fn all_combinations_of_wildcards_with_a_predicate_that_fails() {
 
 #[test]
 fn ten_thousand_expressions_in_one_bucket_do_not_slow_the_others() {
-    // Nothing but trying tells these apart: no text is the same in all that match.
+    // Only trying separates these routes: no text is common to all matches of one.
     let mut written: Vec<Vec<String>> = (0..10_000).map(|n| Shape::Opaque.predicates(n)).collect();
     written.extend((0..100).map(|n| vec![format!("Path=/plain/{n}")]));
     written.extend((0..100).map(|n| vec![format!("Path=/t{n}/{{id}}")]));
@@ -80,7 +80,8 @@ fn ten_thousand_expressions_in_one_bucket_do_not_slow_the_others() {
 
 #[test]
 fn ten_thousand_patterns_on_one_node() {
-    // One more than debug builds compare with a scan: 10,000 expressions take long enough once.
+    // One more than the limit at which debug builds compare with a scan: 10,000 expressions are
+    // slow.
     let count = 10_001;
     let kinds = [
         ("pre-N-*", "pre-N-x"),
@@ -107,7 +108,7 @@ fn ten_thousand_patterns_on_one_node() {
 
 #[test]
 fn a_value_that_is_said_a_thousand_times() {
-    // All routes of a value fail in the end, so that nothing cuts the search short.
+    // All routes of a value fail in the end, so that no match cuts the search short.
     let never = "Before=2000-01-01T00:00:00Z".to_owned();
     for kind in ["Header=X,vN", "Header=X,.*-vN", "Query=q,vN", "Cookie=c,vN", "Cookie=c,.*-vN"] {
         let written =
@@ -138,7 +139,7 @@ fn text_is_looked_up_in_a_long_segment_step_by_step() {
     let mut scratch = Scratch::default();
     let found = index.lookup(&ask.request(), &mut scratch).map(|route| route.position);
     assert_eq!(found, Some(0));
-    // One probe for each byte and length of text that is looked for.
+    // One probe for each byte and each length of piece.
     let bound = long.len() * 10 + 100;
     assert!((scratch.probed() as usize) < bound, "{} of {bound}", scratch.probed());
     assert!(scratch.tried() <= 5_000, "{}", scratch.tried());
@@ -257,7 +258,7 @@ fn many_alternatives_in_every_predicate() {
 
 #[test]
 fn texts_that_collide_under_a_hash_without_a_key() {
-    // Multiples of 2^32 and the like collide where a hash is truncated or has no key.
+    // Multiples of 2^32 and similar numbers collide if a hash is truncated or not keyed.
     let index = table((0..2_000_u64).map(|n| vec![format!("Path=/{:x}", n << 40)]));
     for n in (0..2_000_u64).step_by(11) {
         check(&index, &get(&format!("/{:x}", n << 40)), 4);

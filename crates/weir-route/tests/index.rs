@@ -1,4 +1,4 @@
-//! `Index::lookup` answers what `Index::scan` answers, for any table, any request, any history.
+//! `Index::lookup` equals `Index::scan` for any table, any request and any history of changes.
 
 #[path = "../benches/tables/mod.rs"]
 mod tables;
@@ -17,7 +17,7 @@ use weir_route::predicate::{Predicate, PredicateOptions, WeightGroups};
 
 type Table = Index<()>;
 
-/// Changes enough for a second thread.
+/// Number of changes that is enough for a second thread.
 const MANY: u64 = 30_000;
 
 fn routes(options: &PredicateOptions, table: &[Written]) -> Vec<Arc<Route<()>>> {
@@ -25,7 +25,8 @@ fn routes(options: &PredicateOptions, table: &[Written]) -> Vec<Arc<Route<()>>> 
     numbered.filter_map(|(n, w)| route(options, n as u64, w.order, &w.predicates)).collect()
 }
 
-/// `None` if lookup and scan agree on every request, else the first on which they do not.
+/// `None` if lookup and scan agree on every request, otherwise the first request on which they
+/// differ.
 fn disagreement<'a>(table: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
     let mut scratch = Scratch::default();
     requests.iter().find(|asked| {
@@ -35,7 +36,7 @@ fn disagreement<'a>(table: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
     })
 }
 
-/// A thread of the test, as the binary lends one.
+/// Provides a second thread, as the binary does.
 fn beside(there: &mut (dyn FnMut() + Send), here: &mut dyn FnMut()) -> bool {
     std::thread::scope(|scope| {
         let thread = scope.spawn(there);
@@ -177,7 +178,7 @@ fn lookup_is_scan_in_a_table_of_5000() {
     assert!(answered.count() > 300, "requests meet the table");
 }
 
-/// What the property tests above would prove nothing of if it never came up.
+/// Checks that the generators of the property tests produce every relevant case.
 #[test]
 fn the_generators_meet_everything() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,5 +1,5 @@
-//! What holds of every input: nothing panics, and the matchers agree with slow ones that share no
-//! code with them.
+//! Properties of every input: nothing panics, and the matchers agree with slow reference matchers
+//! that share no code with them.
 
 use proptest::prelude::*;
 use regex::Regex;
@@ -9,7 +9,7 @@ use weir_route::pattern::{
 use weir_route::predicate::{BuildContext, PredicateOptions, SPECS};
 use weir_route::{Vars, parse_shortcut};
 
-/// One segment of a path pattern, and an expression for it by the book.
+/// One segment of a path pattern, and the equivalent regular expression.
 fn segment() -> impl Strategy<Value = (String, String)> {
     prop_oneof![
         "[ab]{1,2}".prop_map(|text| (text.clone(), text)),
@@ -27,7 +27,7 @@ fn segment() -> impl Strategy<Value = (String, String)> {
 
 const REST: &str = "(?:/[^/]*)*";
 
-/// A path pattern, and an expression for it by the book.
+/// A path pattern, and the equivalent regular expression.
 fn path_pattern() -> impl Strategy<Value = (String, String)> {
     let segments = prop::collection::vec(segment(), 0..4);
     (segments, 0..5_u8).prop_map(|(segments, rest)| {
@@ -55,7 +55,7 @@ fn path_pattern() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// One label of a host pattern, and an expression for it by the book.
+/// One label of a host pattern, and the equivalent regular expression.
 fn label() -> impl Strategy<Value = (String, String)> {
     prop_oneof![
         "[ab]{1,2}".prop_map(|text| (text.clone(), text)),
@@ -71,7 +71,7 @@ fn label() -> impl Strategy<Value = (String, String)> {
 fn host_pattern() -> impl Strategy<Value = (String, String)> {
     prop::collection::vec(label(), 1..5).prop_map(|labels| {
         let pattern: Vec<_> = labels.iter().map(|(label, _)| label.as_str()).collect();
-        // Each label is read with a dot behind it, and so is the host.
+        // Each label is followed by a dot in the expression, and so is the host.
         let expression: String = labels
             .iter()
             .map(|(_, by_the_book)| match by_the_book.as_str() {
@@ -104,14 +104,14 @@ proptest! {
         (pattern, expression) in path_pattern(),
         path in "(/[ab-]{0,3}){1,5}",
     ) {
-        // A variable that occurs twice is refused; the book then has no expression either.
+        // A repeated variable is rejected; the reference expression is invalid then, too.
         let Ok(expression) = Regex::new(&expression) else { return Ok(()) };
         let pattern = PathPattern::parse(&pattern, &RegexCache::default()).expect("a pattern");
         let segments = PathSegments::of(path.as_bytes());
         let mut vars = Vars::default();
         pattern.capture(&segments, &mut vars);
         prop_assert_eq!(published(pattern.matches(&segments), &vars), captured(&expression, &path));
-        // What is encoded is compared segment by segment, plain text at once as far as it goes.
+        // An encoded path is compared segment by segment, a plain path by its literal prefix first.
         let encoded = PathSegments::of(path.replace('a', "%61").as_bytes());
         for pattern in [pattern.clone(), pattern.tolerating_trailing_slash(true)] {
             prop_assert_eq!(pattern.matches(&segments), pattern.matches(&encoded));

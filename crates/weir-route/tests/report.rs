@@ -1,4 +1,4 @@
-//! What the index tells about a table: its shape, candidates, routes that can never match.
+//! Reports of the index on a table: shape, candidates, shadowed routes.
 
 #[path = "../benches/tables/mod.rs"]
 mod tables;
@@ -14,7 +14,7 @@ use weir_route::Route;
 use weir_route::index::{Change, Index, Scratch};
 use weir_route::predicate::PredicateOptions;
 
-/// A table of routes written as predicates joined by `; `.
+/// A table of routes, each written as predicates joined by `; `.
 fn table(written: &[&str]) -> Index<()> {
     let options = PredicateOptions::default();
     let routes = written.iter().enumerate().map(|(n, text)| {

@@ -1,4 +1,4 @@
-//! Spring's answers to questions about path and host patterns, asked again of [`PathPattern`] and
+//! Spring's answers to questions about path and host patterns, compared with [`PathPattern`] and
 //! [`HostPattern`].
 //!
 //! `spring-patterns/*.tsv` were written by Spring itself: see `SpringPatternCases.java` there.
@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use weir_route::Vars;
 use weir_route::pattern::{HostLabels, HostPattern, PathPattern, PathSegments, RegexCache};
 
-/// Pairs of a pattern and a path or host on which weir is meant to answer otherwise, and its
-/// answer.
+/// Pairs of a pattern and a path or host for which weir deliberately differs, and weir's answer.
 const DIFFERS: &[(&str, &str, Option<&str>)] = &[
-    // Spring lets an expression that may be empty take a separator in place of a segment.
+    // In Spring, an expression that can be empty may match a separator instead of a segment.
     ("/***", "//", None),
     // Java counts UTF-16 units, of which this character has two.
     ("/?", "/%F0%9F%98%80", Some("{}")),
@@ -39,7 +38,8 @@ fn check(table: &str) {
             continue;
         }
         let pattern = columns.next().expect("a pattern");
-        // Such patterns cannot match a path that starts with `/`, but for `**`, which is new in 7.
+        // Such patterns cannot match a path that starts with `/`, except for `**`, which is new in
+        // 7.
         let rootless = kind != "host" && !pattern.starts_with('/');
         if rootless && (kind == "slash" || !pattern.starts_with(['*', '{'])) || pattern == "*" {
             continue;
@@ -49,7 +49,7 @@ fn check(table: &str) {
         } else {
             match columns.next() {
                 Some("accepted") => columns.map(split_answer).collect(),
-                // Spring 6 refuses what is allowed at the start since 7.
+                // Spring 6 rejects `**` and `{*name}` at the start, which Spring 7 allows.
                 _ if kind == "slash" => continue,
                 _ => {
                     if PathPattern::parse(pattern, &RegexCache::default()).is_ok() {

@@ -1,4 +1,4 @@
-//! Paths that servers read in different ways: which of them a route must not serve, and why.
+//! Ambiguous paths: paths that servers parse differently, and when a route must refuse one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use weir_wire::http1::{LenientPath, lenient_path};
 use crate::ambiguous_paths::AmbiguousPaths;
 use crate::snapshot::{RouteTarget, Snapshot};
 
-/// Why a path is refused.
+/// Reason for which a path is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ambiguity {
-    /// Another server could read it in another way at all.
+    /// Another server could parse it differently.
     Ambiguous,
     /// Another server could see `..` segments in it.
     HiddenDots,
@@ -22,8 +22,8 @@ pub enum Ambiguity {
 }
 
 impl Snapshot {
-    /// Why `route`, which matches `request`, must not serve it because of its path; `None` for all
-    /// but a few requests.
+    /// The reason for which `route`, which matches `request`, must refuse its path; `None` for
+    /// almost all requests.
     pub fn ambiguity(
         &self,
         route: &Route<RouteTarget>,

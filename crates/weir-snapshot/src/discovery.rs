@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::secret::Secret;
 
-/// Service registries, and how far they are believed.
+/// Settings of all service registries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
     /// `spring.cloud.discovery.enabled` (true): `false` asks no registry.
@@ -13,10 +13,10 @@ pub struct Discovery {
     pub application: String,
     /// `weir.discovery.start-timeout` (5 s): how long a start waits for the first answers.
     pub start_timeout: Duration,
-    /// `weir.discovery.empty-grace` (2 min): how long an empty registry that was not empty before
-    /// is not believed.
+    /// `weir.discovery.empty-grace` (2 min): a registry that had instances and reports none is not
+    /// believed for this long.
     pub empty_grace: Duration,
-    /// `weir.discovery.answer-bytes-max` (64 MiB): longest answer of a registry.
+    /// `weir.discovery.answer-bytes-max` (64 MiB): maximum size of a registry's answer.
     pub answer_bytes_max: usize,
     /// `spring.cloud.gateway.…discovery.locator.enabled`: services have routes of their own.
     pub locator: bool,
@@ -212,11 +212,11 @@ pub struct Kubernetes {
     pub secure_ports: Vec<String>,
     /// `spring.cloud.kubernetes.discovery.include-not-ready-addresses` (false).
     pub not_ready: bool,
-    /// What stands before the names of labels in metadata; `None` leaves labels out.
+    /// Prefix of the names of labels in metadata; `None` leaves labels out.
     pub labels_prefix: Option<String>,
-    /// The same of annotations.
+    /// Prefix of the names of annotations; `None` leaves annotations out.
     pub annotations_prefix: Option<String>,
-    /// The same of ports (`port.`).
+    /// Prefix of the names of ports (`port.`); `None` leaves ports out.
     pub ports_prefix: Option<String>,
     /// `spring.cloud.kubernetes.client.namespace`; the one of the service account if unset.
     pub namespace: Option<String>,
@@ -233,21 +233,21 @@ pub struct Kubernetes {
 /// `weir.discovery.dns.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dns {
-    /// `weir.discovery.dns.services.<name>`: `host:port`, each address of which is an instance, or
-    /// the name of SRV records; several with commas.
+    /// `weir.discovery.dns.services.<name>`: a comma-separated list of `host:port`, each address of
+    /// which is an instance, or of names of SRV records.
     pub services: Vec<(String, Vec<String>)>,
     /// `weir.discovery.dns.interval` (10 s), for hosts.
     pub interval: Duration,
-    /// `weir.discovery.dns.servers`: who is asked for SRV records; the system's servers if empty.
+    /// `weir.discovery.dns.servers`: DNS servers for SRV records; the system's if empty.
     pub servers: Vec<String>,
-    /// `weir.discovery.dns.ttl-min` (5 s): SRV records are kept no less.
+    /// `weir.discovery.dns.ttl-min` (5 s): lower bound of the time an SRV record is cached.
     pub ttl_min: Duration,
-    /// `weir.discovery.dns.ttl-max` (5 min): nor more.
+    /// `weir.discovery.dns.ttl-max` (5 min): upper bound of it.
     pub ttl_max: Duration,
 }
 
 impl Discovery {
-    /// Whether any registry is asked.
+    /// Whether any registry is queried.
     pub fn is_used(&self) -> bool {
         self.enabled && !self.registries().is_empty()
     }
@@ -265,7 +265,7 @@ impl Discovery {
         self.enabled && any.contains(&true)
     }
 
-    /// Names of the registries that are asked, the first one first.
+    /// Names of the registries in use, in the order in which they are queried.
     pub fn registries(&self) -> Vec<&'static str> {
         let all = [
             ("eureka", self.eureka.configured && self.eureka.enabled && self.eureka.fetch),

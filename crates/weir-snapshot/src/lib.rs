@@ -1,7 +1,7 @@
-//! What the gateway runs on: settings and the [`Snapshot`] that requests are served from.
+//! Data that the gateway runs on: settings and the [`Snapshot`] that requests are served from.
 //!
-//! Pure, and data for the most part: `weir-config` makes it, the data plane reads it. A snapshot
-//! never changes; the next configuration or change of a route is another one.
+//! Pure, and mostly data: `weir-config` makes it, the data plane reads it. A snapshot is immutable;
+//! a new configuration or a changed route makes a new snapshot.
 
 #![deny(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Memory of a route table, by what it is used for.
+//! Memory of a route table, by purpose.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use weir_route::Route;
 
 use crate::snapshot::{RouteTarget, Snapshot, Upstream};
 
-/// Memory of a route table in bytes, as asked of the allocator, by what it is for. Estimates: texts
-/// behind predicates and filters are taken to be as long as they are shown, and compiled
+/// Memory of a route table in bytes, as requested from the allocator, by purpose. Estimates: texts
+/// inside predicates and filters count with the length of their displayed form, and compiled
 /// expressions are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Compiled routes: ids, predicates, patterns.
     pub routes: usize,
-    /// Filter chains and targets, each once however many routes share it.
+    /// Filter chains and targets; a shared one counts once.
     pub targets: usize,
-    /// The index: how routes are found.
+    /// The route index.
     pub index: usize,
 }
 
 impl Memory {
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> usize {
         self.routes + self.targets + self.index
     }
 }
 
 impl Snapshot {
-    /// Where the memory of its route table is. Looks at every route.
+    /// Memory of the route table. Visits every route.
     pub fn memory(&self) -> Memory {
         let routes = self.index.iter().map(|route| route.bytes()).sum();
         let targets: f64 = self.index.iter().map(|route| share(route)).sum();
@@ -35,9 +35,10 @@ impl Snapshot {
     }
 }
 
-/// The bytes that the target of `route` points to, each divided by those who share it.
+/// Bytes that the target of `route` points to, each allocation divided by the number of routes that
+/// share it.
 fn share(route: &Route<RouteTarget>) -> f64 {
-    /// The counts in front of what an `Arc` holds.
+    /// Size of the strong and weak counts in an `Arc` allocation.
     const COUNTS: usize = 2 * size_of::<usize>();
     fn each<T: ?Sized>(shared: &Arc<T>, bytes: usize) -> f64 {
         (COUNTS + bytes) as f64 / Arc::strong_count(shared) as f64
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_route_is_five_lines_of_the_cache() {
-        // With the two counts of the `Arc` around it.
+        // Including the strong and weak counts of the `Arc`.
         let bytes = size_of::<Route<RouteTarget>>() + 2 * size_of::<usize>();
         assert!(bytes <= 320, "{bytes}");
     }

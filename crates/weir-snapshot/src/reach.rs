@@ -1,17 +1,16 @@
-//! Addresses that requests must not be led to: the admin API of this process, and what gives
-//! machines in clouds their credentials.
+//! Addresses that requests must not reach: the admin API of this process, and metadata services of
+//! clouds, which hand out credentials.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where clouds other than by a link-local address tell machines who they are: Amazon by IPv6,
-/// Alibaba, Oracle.
+/// Metadata services that are not at a link-local address: Amazon by IPv6, Alibaba, Oracle.
 const METADATA: [IpAddr; 3] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
 ];
 
-/// Whether only machines on the same link have such an address.
+/// Whether the address is link-local.
 pub fn is_link_local(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_link_local(),
@@ -19,13 +18,13 @@ pub fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-/// Whether a cloud gives credentials at such an address.
+/// Whether a metadata service of a cloud may be at this address.
 pub fn is_metadata(ip: IpAddr) -> bool {
     is_link_local(ip) || METADATA.contains(&ip.to_canonical())
 }
 
-/// Whether a connection to `address` is one to the listener at `admin`. `local` is the address of
-/// this end, once connected: an address of all includes each of this machine's.
+/// Whether a connection to `address` would reach the listener at `admin`. `local` is the address of
+/// this end, once connected: an unspecified address includes all addresses of this machine.
 pub fn is_admin(admin: SocketAddr, address: SocketAddr, local: Option<IpAddr>) -> bool {
     if admin.port() != address.port() {
         return false;

@@ -1,11 +1,11 @@
-//! Texts that no log and no answer shows.
+//! Secrets, which are never printed in logs or answers.
 
-/// A text that shows itself to nobody by accident.
+/// A text that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides `text`.
+    /// A secret of `text`.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }

@@ -1,4 +1,4 @@
-//! Which requests need a token, and which tokens are valid.
+//! Authentication by tokens: which requests need one, and which tokens are valid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_auth::{RemoteKeys, Verifier};
 use weir_route::pattern::{PathPattern, PathSegments};
 
-/// Whose tokens are taken, and where none is needed.
+/// Token verification, and the paths that need no token.
 #[derive(Debug)]
 pub struct Security {
-    /// What a token must be.
+    /// Checks of a token's claims and signature.
     pub verifier: Verifier,
     /// The keys of its issuer.
     pub keys: Arc<RemoteKeys>,
-    /// Responses have the headers that Spring Security adds.
+    /// Whether responses get the headers that Spring Security adds.
     pub response_headers: bool,
     /// Paths that need no token.
     permit: Vec<PathPattern>,
-    /// Which configuration this is.
+    /// Number of the configuration.
     epoch: u64,
 }
 
-/// Configurations so far.
+/// Number of configurations made so far.
 static EPOCHS: AtomicU64 = AtomicU64::new(0);
 
 impl Security {
-    /// Tokens that `verifier` takes, signed with `keys`; paths of `permit` need none.
+    /// Accepts tokens that `verifier` accepts and `keys` signed; paths of `permit` need none.
     pub fn new(
         verifier: Verifier,
         keys: Arc<RemoteKeys>,
@@ -36,8 +36,7 @@ impl Security {
         Self { verifier, keys, response_headers, permit, epoch }
     }
 
-    /// The number under which tokens are kept that hold with these keys: another one for each
-    /// configuration and set of keys.
+    /// Key under which verified tokens are cached: unique to each configuration and set of keys.
     pub fn generation(&self, keys: u64) -> u64 {
         self.epoch << 32 | keys & 0xffff_ffff
     }

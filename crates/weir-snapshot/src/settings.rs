@@ -23,7 +23,7 @@ pub const FIXED_POOL_SIZE: usize = 500;
 pub struct Settings {
     /// `server.address` (all addresses) and `server.port` (8080).
     pub listen: SocketAddr,
-    /// Whether that is listened on: not where there are pipelines and neither routes nor
+    /// Whether weir listens there: false if there are pipelines but neither routes nor
     /// `server.port`.
     pub serves_http: bool,
     /// Whether any upstream is checked (`weir.upstreams.*.check`, `configurations: health-check`).
@@ -34,15 +34,15 @@ pub struct Settings {
     pub acceptors: usize,
     /// `weir.server.pinning`: each worker stays on one core.
     pub pinning: bool,
-    /// `weir.server.splice`: large bodies go from connection to connection within the system.
+    /// `weir.server.splice`: large bodies are passed between sockets inside the kernel.
     pub splice: bool,
-    /// `weir.server.huge-pages`: tables of 10,000 routes and more are moved to them.
+    /// `weir.server.huge-pages`: tables of 10,000 routes and more are moved to huge pages.
     pub huge_pages: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
     /// `weir.server.defer-accept` (1 s); zero accepts at once.
     pub defer_accept: Duration,
-    /// `weir.server.read-buffer-size` (96 KiB): how much one read may bring.
+    /// `weir.server.read-buffer-size` (96 KiB): maximum size of one read.
     pub read_buffer_bytes: usize,
     /// `weir.server.receive-buffer-size` of client connections; `None` leaves it to the system.
     pub receive_buffer_bytes: Option<usize>,
@@ -56,11 +56,11 @@ pub struct Settings {
     pub response_head_limits: HeadLimits,
     /// `weir.server.body-bytes-max`; per route by the RequestSize filter.
     pub body_bytes_max: Option<u64>,
-    /// `weir.server.head-timeout` (10 s): a head must be complete so long after its first byte.
+    /// `weir.server.head-timeout` (10 s): from the first byte of a request head to its last.
     pub head_timeout: Duration,
     /// `server.netty.idle-timeout` / `weir.server.keep-alive-timeout` (75 s).
     pub keep_alive_timeout: Duration,
-    /// `weir.server.keep-alive-requests-max`; `None` is no bound.
+    /// `weir.server.keep-alive-requests-max`; `None` means no limit.
     pub keep_alive_requests_max: Option<u64>,
     /// `weir.server.progress-bytes-per-second-min` (100): bodies slower than this over
     /// [`Settings::progress_window`] end the exchange.
@@ -77,7 +77,7 @@ pub struct Settings {
     pub connections_max: usize,
     /// `httpclient.connect-timeout` (30 s).
     pub connect_timeout: Duration,
-    /// `httpclient.response-timeout`; `None` is no bound.
+    /// `httpclient.response-timeout`; `None` means no limit.
     pub response_timeout: Option<Duration>,
     /// `httpclient.pool.*`.
     pub pool: PoolSettings,
@@ -100,7 +100,7 @@ pub struct Settings {
     pub error_include_message: bool,
     /// `spring.webflux.base-path`, without a slash at its end; prepended to Path patterns.
     pub base_path: String,
-    /// `P.enabled` (true): `false` leaves no route.
+    /// `P.enabled` (true): `false` drops all routes.
     pub gateway_enabled: bool,
     /// `P.fail-on-route-definition-error` (true).
     pub fail_on_route_definition_error: bool,
@@ -116,12 +116,12 @@ pub struct Settings {
     pub request_uri_allow: Vec<IpAddr>,
     /// `weir.retry.budget` (20): retries in percent of the requests to an upstream.
     pub retry_budget: u32,
-    /// `spring.http.codecs.max-in-memory-size` (256 KiB): a request's body up to this is kept for
-    /// a retry or a fallback.
+    /// `spring.http.codecs.max-in-memory-size` (256 KiB): maximum size of a request body that is
+    /// kept for a retry or a fallback.
     pub kept_body_bytes_max: usize,
     /// `weir.security.ignore-spring-security` (false).
     pub ignore_spring_security: bool,
-    /// Where tokens are asked for, responses have the headers that Spring Security adds.
+    /// Responses of routes that need a token get the headers that Spring Security adds.
     pub security_headers: bool,
     /// `weir.compat.*`.
     pub compat: Compat,
@@ -148,14 +148,14 @@ pub struct PoolSettings {
     pub life_timeout: Option<Duration>,
 }
 
-/// Where and what the admin API and actuator serve.
+/// Address of the admin API and the actuator, and the endpoints they expose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Management {
     /// `management.server.port`: -1 is off; `None` while it is not set.
     pub port: Option<i64>,
     /// `management.server.address`.
     pub address: Option<IpAddr>,
-    /// `weir.admin.port`: the port on 127.0.0.1 while neither of the two is set; -1 is off.
+    /// `weir.admin.port`: port on 127.0.0.1 if neither `port` nor `address` is set; -1 is off.
     pub own_port: i64,
     /// `management.endpoints.web.base-path` (`/actuator`), without a slash at its end.
     pub base_path: String,
@@ -169,14 +169,14 @@ pub struct Management {
     pub health_details: bool,
 }
 
-/// What an endpoint allows.
+/// Access to an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It is not there.
+    /// The endpoint does not exist.
     None,
     /// Reads only.
     ReadOnly,
-    /// Reads and writes; who may write is decided elsewhere.
+    /// Reads and writes; authorization is checked elsewhere.
     Unrestricted,
 }
 
@@ -187,7 +187,7 @@ pub struct Admin {
     pub token: Option<Secret>,
     /// `weir.admin.hosts`.
     pub hosts: Vec<String>,
-    /// `weir.admin.connections-max` (512); more wait.
+    /// `weir.admin.connections-max` (512); further connections wait.
     pub connections_max: usize,
     /// `weir.admin.body-bytes-max` (1 MiB).
     pub body_bytes_max: usize,
@@ -195,7 +195,7 @@ pub struct Admin {
     pub import_bytes_max: usize,
 }
 
-/// How to behave where the lines of Spring Cloud Gateway differ.
+/// Behaviour in which the release lines of Spring Cloud Gateway differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compat {
     /// `weir.compat.scg`.
@@ -225,7 +225,7 @@ pub enum ScgLine {
     V5_0,
 }
 
-/// `weir.access-log.format` and where it goes.
+/// `weir.access-log.format` and the destination of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
     /// `common`, `combined` or `json`.
@@ -246,13 +246,13 @@ pub enum AccessLogFormat {
 }
 
 impl Management {
-    /// Whether the operator says where it listens. If not, only the local machine reaches it, and
-    /// health alone answers on the main port.
+    /// Whether an address or port is configured. If not, only the local machine reaches the admin
+    /// API, and the main port serves health alone.
     pub fn is_configured(&self) -> bool {
         self.port.is_some() || self.address.is_some()
     }
 
-    /// Where it listens; `None` is nowhere.
+    /// The address to listen on; `None` if the admin API is off.
     pub fn listen(&self) -> Option<SocketAddr> {
         let ip = match (self.address, self.port) {
             (Some(ip), _) => ip,
@@ -263,7 +263,7 @@ impl Management {
         Some(SocketAddr::new(ip, port))
     }
 
-    /// Whether `management.endpoints.web.exposure.*` lets `endpoint` out.
+    /// Whether `management.endpoints.web.exposure.*` exposes `endpoint`.
     pub fn exposes(&self, endpoint: &str) -> bool {
         let names = |list: &[String]| {
             list.iter().any(|name| name == "*" || name.eq_ignore_ascii_case(endpoint))
@@ -273,7 +273,7 @@ impl Management {
 }
 
 impl ScgLine {
-    /// The line called `4.3` or the like; the newest for any other text.
+    /// The line with a name such as `4.3`; the newest for any other text.
     pub fn of(text: &str) -> Self {
         match text {
             "3.1" => Self::V3_1,
@@ -286,8 +286,8 @@ impl ScgLine {
 }
 
 impl Settings {
-    /// The properties that `later` sets otherwise and that a running gateway goes on with as they
-    /// were: they are of its threads, sockets and files, which it makes at its start.
+    /// Properties that differ in `later` but take effect only at the next start, because they
+    /// configure threads, sockets and files that are made once.
     pub fn of_start_only(&self, later: &Self) -> Vec<&'static str> {
         let changed = [
             ("server.port or server.address", self.listen != later.listen),
@@ -314,7 +314,7 @@ impl Settings {
 }
 
 impl Compat {
-    /// Takes over what `line` does.
+    /// Sets the defaults of the release line `line`.
     pub fn set_line(&mut self, line: ScgLine) {
         let forwarded = match line {
             ScgLine::V3_1 => "append",

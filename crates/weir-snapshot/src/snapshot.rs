@@ -22,25 +22,25 @@ use crate::pipeline::{
 use crate::security::Security;
 use crate::settings::Settings;
 
-/// What a matched route leads to.
+/// The target of a route: what happens to a request that matches.
 #[derive(Debug)]
 pub struct RouteTarget {
     /// Filters, shared between routes with equal ones.
     pub chain: Chain,
-    /// Where requests go.
+    /// Destination of requests.
     pub upstream: Upstream,
-    /// What `metadata` says to the gateway; `None` for most routes, and one word for them.
+    /// Gateway settings in the route's `metadata`; `None` for most routes, which costs one word.
     pub policy: Option<Arc<RoutePolicy>>,
-    /// The number of its counters; 0 before its first request, and for good if it is counted
-    /// together with others. It lies here because that is in a cache when a request is routed.
+    /// Index of its counters; 0 before its first request, and always 0 if its requests are counted
+    /// together with those of other routes. It lies here because this cache line is read anyway.
     pub series: AtomicU32,
 }
 
-/// What the metadata of a route says to the gateway. Shared between routes that say the same of
-/// timeouts and nothing of origins.
+/// Gateway settings in the metadata of a route. Routes with equal timeouts and no CORS rules share
+/// one.
 #[derive(Debug)]
 pub struct RoutePolicy {
-    /// `metadata.cors`. The policy of a [`Snapshot`] is made from them.
+    /// `metadata.cors`; input of the CORS policy of a [`Snapshot`].
     pub cors: Option<RouteCors>,
     /// `metadata.connect-timeout` and `metadata.response-timeout`.
     pub timeouts: RouteTimeouts,
@@ -54,23 +54,23 @@ impl RouteTarget {
         self.policy.as_ref().map(|policy| &policy.timeouts)
     }
 
-    /// What becomes of paths that servers read in different ways.
+    /// Policy for paths that servers parse differently.
     pub fn ambiguous_paths(&self) -> AmbiguousPaths {
         self.policy.as_ref().map(|policy| policy.ambiguous_paths).unwrap_or_default()
     }
 
-    /// The cross-origin rules that the route brings, if any.
+    /// The CORS rules of the route, if any.
     pub fn cors(&self) -> Option<&RouteCors> {
         self.policy.as_ref().and_then(|policy| policy.cors.as_ref())
     }
 }
 
-/// Cross-origin rules that a route brings.
+/// CORS rules of a route.
 #[derive(Debug)]
 pub struct RouteCors {
     /// First pattern of the first Path predicate; `None` is every path.
     pub pattern: Option<String>,
-    /// Where the route's group stands, if it has one; without predicates.
+    /// Group of the route, without its predicates.
     pub group: Option<Arc<RouteGroup>>,
     /// The rules.
     pub rule: Arc<CorsRule>,
@@ -85,16 +85,16 @@ pub struct RouteTimeouts {
     pub response: Option<Option<Duration>>,
 }
 
-/// The kinds of upstream a route may have (scg.md 1.6).
+/// Kinds of upstream (scg.md 1.6).
 #[derive(Debug)]
 pub enum Upstream {
     /// `http:`/`ws:`; interned, so equal targets are one allocation and one pool.
     Http(Arc<Target>),
-    /// `lb:`; the instances of a service in turn, which change beneath the route.
+    /// `lb:`; round robin over the instances of a service, which change while the route stays.
     Balanced(Arc<Service>),
-    /// `lb:` or `upstream:`; an instance is chosen by rules.
+    /// `lb:` or `upstream:`; a load-balancing policy chooses the instance.
     Clustered(Arc<Cluster>),
-    /// `forward:`; the request goes to the route of this path.
+    /// `forward:`; the request is routed again with this path.
     Forward(Box<ForwardTo>),
     /// `mock:`; answers are made from API definitions.
     Mock(Box<MockSource>),
@@ -102,14 +102,14 @@ pub enum Upstream {
     None,
 }
 
-/// Where a `forward:` uri leads; behind one pointer, so that other routes stay small.
+/// Target of a `forward:` uri; boxed, so that other routes stay small.
 #[derive(Debug)]
 pub struct ForwardTo {
     /// The path.
     pub path: String,
 }
 
-/// Everything one request needs of the configuration.
+/// Everything that a request needs of the configuration.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The route table.
@@ -120,15 +120,15 @@ pub struct Snapshot {
     pub forwarding: Arc<Forwarding>,
     /// `globalcors` and every route's `metadata.cors`.
     pub cors: Arc<CorsPolicy>,
-    /// Whose tokens requests must carry, if any.
+    /// Token verification, if requests need tokens.
     pub security: Option<Arc<Security>>,
     /// Listeners beside the gateway's own.
     pub pipelines: Arc<[Arc<Pipeline>]>,
 }
 
 impl Snapshot {
-    /// Whether a path lies outside of `spring.webflux.base-path`: no route serves it, whatever its
-    /// predicates say, and no rule for origins applies.
+    /// Whether a path lies outside `spring.webflux.base-path`: then no route serves it, whatever
+    /// its predicates, and no CORS rule applies.
     pub fn is_outside(&self, path: &[u8]) -> bool {
         let base = self.settings.base_path.as_bytes();
         if base.is_empty() {
@@ -138,41 +138,41 @@ impl Snapshot {
     }
 }
 
-/// One pipeline: data that a worker serves connections by.
+/// A pipeline: the data by which a worker serves the connections of a listener.
 #[derive(Debug)]
 pub struct Pipeline {
     /// Its name.
     pub id: String,
-    /// Where it listens.
+    /// Addresses to listen on.
     pub listen: Vec<SocketAddr>,
-    /// What it speaks.
+    /// Protocol of its clients.
     pub protocol: Protocol,
-    /// Where connections go that no route fits.
+    /// Default upstream group, for connections that no route matches.
     pub upstream: Arc<Group>,
-    /// Other ways out.
+    /// Routes to other upstream groups.
     pub routes: Vec<PipelineRoute>,
-    /// Whether it takes and sends PROXY headers.
+    /// PROXY protocol headers that it accepts and sends.
     pub proxy_protocol: ProxyProtocol,
-    /// By what new connections or messages are paced; of one that speaks HTTP a filter does it.
+    /// Limit of new connections or messages; in an HTTP pipeline a filter applies it instead.
     pub limit: Option<PipelineLimit>,
-    /// Name of the limit, whoever applies it.
+    /// Name of the limit, also if a filter applies it.
     pub limit_name: Option<String>,
-    /// How long what may take.
+    /// Timeouts.
     pub timeouts: PipelineTimeouts,
-    /// How upstreams are looked at, if they are.
+    /// Health check of upstreams, if any.
     pub check: Option<HealthCheck>,
 }
 
-/// What a pipeline speaks.
+/// Protocol of a pipeline.
 #[derive(Debug)]
 pub enum Protocol {
-    /// Bytes, whatever they mean.
+    /// Plain TCP: bytes are passed on unread.
     Tcp,
     /// HTTP/1, with a route table of one route.
     Http(Arc<Snapshot>),
-    /// SOCKS 4, 4a and 5: clients say where to connect to.
+    /// SOCKS 4, 4a and 5: clients name the target.
     Socks(SocksRules),
-    /// Messages of a fixed length, or with their length in front.
+    /// Messages of fixed length, or prefixed with their length.
     Frame(FrameSettings),
     /// Dubbo2 calls.
     Dubbo(DubboSettings),

@@ -1,5 +1,6 @@
-//! API definitions beside the routes: by name, each with the revision at which it last changed. The
-//! table is made with the first definition, so a store without any is as it was.
+//! API definitions, stored beside the routes by name, each with the revision of its last change.
+//! The table is created with the first definition, so the file of a store without any does not
+//! change.
 
 use redb::{ReadTransaction, TableDefinition, TableError};
 
@@ -10,17 +11,17 @@ use crate::transaction::{META, META_APIS_REVISION, Transaction};
 
 /// Name to record.
 const APIS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("apis");
-/// Version of the encoding; the first byte of each record. Its revision follows, then the text.
+/// Version of the encoding; the first byte of each record. The revision follows, then the text.
 const FORMAT: u8 = 1;
 
-/// An API definition as the store has it.
+/// A stored API definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredApi<'a> {
     /// Name of the definition.
     pub name: &'a str,
-    /// Revision of the definitions at which it last changed.
+    /// Revision of the definitions at its last change.
     pub revision: u64,
-    /// What was written, as it came.
+    /// The definition, byte for byte as written.
     pub bytes: &'a [u8],
 }
 
@@ -28,7 +29,7 @@ impl<'a> StoredApi<'a> {
     /// Reads a record.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The reason, in words, if the record is invalid.
     pub fn decode(name: &'a str, record: &'a [u8]) -> Result<Self, String> {
         let (&format, rest) = record.split_first().ok_or("cut short")?;
         if format != FORMAT {
@@ -40,7 +41,7 @@ impl<'a> StoredApi<'a> {
 }
 
 impl Store {
-    /// Revision of the API definitions: it grows with each change of one.
+    /// Revision of the API definitions; each change of a definition increments it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -68,7 +69,7 @@ impl Store {
         })
     }
 
-    /// Shows `visit` all API definitions in the order of their names, all as of one moment.
+    /// Calls `visit` with each API definition in order of name, from one consistent snapshot.
     ///
     /// # Errors
     /// The file cannot be read, or the first error of `visit`.
@@ -90,7 +91,7 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Writes an API definition under its name, and gives its revision.
+    /// Writes an API definition under its name and returns its revision.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -109,7 +110,7 @@ impl Transaction<'_> {
         Ok(revision)
     }
 
-    /// Removes the API definition `name`; whether there was one.
+    /// Removes the API definition `name` and returns whether it existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -121,7 +122,7 @@ impl Transaction<'_> {
         Ok(removed.is_some())
     }
 
-    /// Opens the table, and counts on.
+    /// Opens the table and increments the revision.
     fn next_api_revision(&mut self) -> Result<u64, StoreError> {
         if self.apis.is_none() {
             let table = self.under.open_table(APIS);
@@ -137,7 +138,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The table, if there is one.
+/// The table, if it exists.
 fn open(
     under: &ReadTransaction,
     place: &Place,

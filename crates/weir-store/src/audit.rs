@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the encoding; the first byte of each entry.
 const FORMAT: u8 = 1;
 
-/// What was done.
+/// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditAction {
@@ -26,20 +26,20 @@ pub enum AuditAction {
 pub struct AuditEntry {
     /// Wall clock in milliseconds since 1970.
     pub at_ms: i64,
-    /// Peer address, and `token` if that is what allowed the change.
+    /// Peer address, and `token` if a token authorized the change.
     pub who: String,
-    /// What was done.
+    /// Kind of the change.
     pub action: AuditAction,
-    /// The routes; of a large change the first few.
+    /// Ids of the routes; only the first few of a large change.
     pub ids: Vec<String>,
-    /// How many routes it touched.
+    /// Number of routes changed.
     pub count: u64,
     /// Revision of the table after the change.
     pub revision: u64,
 }
 
 impl AuditEntry {
-    /// Most ids kept of one change; `count` says how many there were.
+    /// Maximum number of ids kept per change; `count` is the full number.
     pub const IDS_MAX: usize = 20;
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, String> {
@@ -48,7 +48,7 @@ impl AuditEntry {
         Ok(bytes)
     }
 
-    /// `None` for an entry of a later version: an audit log never stops a gateway.
+    /// `None` for an entry of a later version: the audit log must never stop the gateway.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (&format, json) = bytes.split_first()?;
         if format != FORMAT {

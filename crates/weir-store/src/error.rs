@@ -1,17 +1,17 @@
-//! What can go wrong with the file, sorted by what the operator has to do about it.
+//! Failures of the store's file, classified by what the operator has to do about them.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the store failed, by remedy.
+/// Kind of failure, by remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
     /// No space, quota or file size left (ENOSPC, EDQUOT, EFBIG).
     Full,
     /// The file system is mounted read-only (EROFS).
     ReadOnly,
-    /// Not allowed (EACCES, EPERM).
+    /// Permission denied (EACCES, EPERM).
     Denied,
     /// Another process has the file open.
     Locked,
@@ -23,22 +23,22 @@ pub enum StoreErrorKind {
     Io,
 }
 
-/// A failed operation on the store. Nothing of the operation may be taken as done; after a failed
-/// commit, whether it reached the disk is known only after [`crate::Store::reopen`].
+/// A failed operation on the store. Treat the operation as not done; after a failed commit, only
+/// [`crate::Store::reopen`] tells whether it reached the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    /// What kind of failure.
+    /// Kind of failure.
     pub kind: StoreErrorKind,
     /// The store's file.
     pub path: PathBuf,
-    /// What was being done, such as `open` or `commit`.
+    /// Operation that failed, such as `open` or `commit`.
     pub doing: &'static str,
-    /// What the layer below said.
+    /// Message of the layer below.
     pub detail: String,
 }
 
 impl StoreError {
-    /// What the operator can do.
+    /// Advice for the operator.
     pub fn remedy(&self) -> &'static str {
         match self.kind {
             StoreErrorKind::Full => {
@@ -64,7 +64,7 @@ impl StoreError {
         }
     }
 
-    /// The same, with the process that keeps the file locked.
+    /// The same error, naming the process that holds the lock.
     pub(crate) fn by_owner(mut self, owner: Option<u32>) -> Self {
         if let (StoreErrorKind::Locked, Some(process)) = (self.kind, owner) {
             self.detail = format!("another weir uses it, process {process}");
@@ -129,7 +129,7 @@ fn kind_of_io(error: &io::Error) -> StoreErrorKind {
         | io::ErrorKind::WriteZero => StoreErrorKind::Full,
         io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::ReadOnly,
         io::ErrorKind::PermissionDenied => StoreErrorKind::Denied,
-        // redb reports a file that does not start with its magic number, or is cut short, so.
+        // redb's error for a file that is truncated or lacks its magic number.
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreErrorKind::Corrupt,
         io::ErrorKind::WouldBlock => StoreErrorKind::Locked,
         _ => StoreErrorKind::Io,

@@ -1,10 +1,10 @@
 //! Route definitions at rest: an embedded file store that survives `kill -9`.
 //!
-//! [`Store`] keeps the routes made through the admin API in `routes.redb`, in the order they were
-//! first written, each with the revision at which it last changed, and a bounded audit log of who
-//! changed what. API definitions for mocks are beside them, by name. A write is acknowledged after
-//! it has reached the disk. Validation, and what a route means, is the caller's business
-//! (`weir-control`); nothing here compiles a route.
+//! [`Store`] keeps the routes made through the admin API in `routes.redb`, in the order of their
+//! first write, each with the revision of its last change, and a bounded audit log of changes. API
+//! definitions for mocks are stored beside them, by name. A write is acknowledged once it is on
+//! disk. Validation and the meaning of routes belong to the caller (`weir-control`); nothing here
+//! compiles a route.
 
 #![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

@@ -1,11 +1,11 @@
-//! Where a store is, and its errors as seen from there.
+//! Path of a store, for its error messages.
 
 use std::path::PathBuf;
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::RecordError;
 
-/// Where the store is, for messages, and the bound of its audit log.
+/// Path of the store, for messages, and the bound of its audit log.
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) audit_entries_max: u64,

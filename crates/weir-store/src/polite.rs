@@ -1,4 +1,4 @@
-//! The store's file, written so that requests can go between.
+//! The store's file, written so that other threads can run between pages.
 
 use std::io;
 use std::ops::Bound;
@@ -8,14 +8,14 @@ use std::thread::yield_now;
 use redb::backends::FileBackend;
 use redb::{BackendError, DatabaseError, StorageBackend};
 
-/// A file whose writer offers its core to others before each page. A transaction of one change runs
-/// for a fifth of a millisecond, and the system's scheduler lets a thread go on for that long while
-/// another waits for the core, even one of higher priority.
+/// A file whose writer yields its core before each page. A transaction of one change takes 0.2 ms,
+/// and the scheduler lets a thread run that long while another waits for the core, even one of
+/// higher priority.
 #[derive(Debug)]
 pub(crate) struct PoliteFile(FileBackend);
 
 impl PoliteFile {
-    /// Opens the file, making it if it is not there.
+    /// Opens the file, creating it if necessary.
     pub(crate) fn open(path: &Path) -> Result<Self, DatabaseError> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;

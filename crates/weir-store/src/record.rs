@@ -1,4 +1,4 @@
-//! How a route is laid out in the file: a format byte, its revision, then SCG's JSON.
+//! Layout of a route in the file: a format byte, its revision, then SCG's JSON.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,17 +10,17 @@ const FORMAT: u8 = 1;
 /// Format byte and revision.
 const HEADER_BYTES: usize = 9;
 
-/// A route as the store has it. The JSON is decoded only when asked for.
+/// A stored route. The JSON is decoded on demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredRoute<'a> {
-    /// Place in insertion order; kept when the route is overwritten.
+    /// Position in insertion order; kept when the route is overwritten.
     pub slot: u64,
-    /// Revision of the table at which this route last changed.
+    /// Revision of the table at the last change of this route.
     pub revision: u64,
     json: &'a [u8],
 }
 
-/// Why a record cannot be read.
+/// Reason for which a record cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
     /// Format byte of a later version.
@@ -35,10 +35,10 @@ impl<'a> StoredRoute<'a> {
         self.json
     }
 
-    /// The definition.
+    /// Decodes the definition.
     ///
     /// # Errors
-    /// What is wrong with the JSON.
+    /// The reason, in words, if the JSON is invalid.
     pub fn definition(&self) -> Result<RouteDefinition, String> {
         decode_json(self.json)
     }
@@ -66,7 +66,7 @@ impl std::fmt::Display for RecordError {
     }
 }
 
-/// A definition in the form that is stored: a fraction of the memory of a parsed one.
+/// An encoded definition; takes a fraction of the memory of a parsed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
     id: Box<str>,
@@ -77,7 +77,7 @@ impl Encoded {
     /// Encodes `definition`.
     ///
     /// # Errors
-    /// What cannot be written as JSON.
+    /// The reason if the definition cannot be written as JSON.
     pub fn new(definition: &RouteDefinition) -> Result<Self, String> {
         let json = serde_json::to_vec(definition).map_err(|error| error.to_string())?;
         Ok(Self { id: definition.id.as_str().into(), json: json.into() })
@@ -88,15 +88,15 @@ impl Encoded {
         &self.id
     }
 
-    /// The definition.
+    /// Decodes the definition.
     ///
     /// # Errors
-    /// What is wrong with the JSON.
+    /// The reason, in words, if the JSON is invalid.
     pub fn definition(&self) -> Result<RouteDefinition, String> {
         decode_json(&self.json)
     }
 
-    /// Writes the record into `out` (cleared first).
+    /// Writes the record into `out`, which is cleared first.
     pub fn write(&self, revision: u64, out: &mut Vec<u8>) {
         out.clear();
         out.reserve(HEADER_BYTES + self.json.len());
@@ -107,14 +107,14 @@ impl Encoded {
 }
 
 fn decode_json(json: &[u8]) -> Result<RouteDefinition, String> {
-    // Once for all of it is quicker than once for each text in it.
+    // One UTF-8 check of the whole is faster than one for each text in it.
     let json = str::from_utf8(json).map_err(|error| error.to_string())?;
     let written: Written = serde_json::from_str(json).map_err(|error| error.to_string())?;
     Ok(RouteDefinition::from(written))
 }
 
-/// [`RouteDefinition`] in the one form the store writes. Reading it skips the buffering that
-/// telling shortcuts from long forms costs: half of the time to load a large table.
+/// [`RouteDefinition`] in the only form that the store writes. Decoding it avoids the buffering
+/// that telling shortcuts from long forms needs: half the time to load a large table.
 #[derive(Deserialize)]
 struct Written {
     id: String,

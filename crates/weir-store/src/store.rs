@@ -1,4 +1,4 @@
-//! The store's file: opening, reading, committing, and opening again after a failure.
+//! The store's file: opening, reading, committing, and reopening after a failure.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::transaction::{AUDIT, IDS, META, META_FORMAT, META_REVISION, ROUTES, T
 
 /// Name of the file in the store's directory.
 pub const FILE_NAME: &str = "routes.redb";
-/// Name of the file that says which process has opened the store last.
+/// Name of the file with the id of the last process that opened the store.
 const OWNER_NAME: &str = "routes.pid";
 /// Layout of the tables that this version reads and writes.
 const FORMAT: u64 = 1;
@@ -51,7 +51,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `directory`, making both if they are not there.
+    /// Opens the store in `directory`, creating both if necessary.
     ///
     /// # Errors
     /// See [`StoreErrorKind`].
@@ -67,14 +67,14 @@ impl Store {
         let note = directory.join(OWNER_NAME);
         fs::write(&note, std::process::id().to_string())
             .map_err(|error| StoreError::io(&note, "write", &error))?;
-        // The file's name must survive a crash too, not only what is in it.
+        // The file's directory entry must survive a crash, not only its content.
         let synced = File::open(directory).and_then(|handle| handle.sync_all());
         synced.map_err(|error| StoreError::io(directory, "sync", &error))?;
         Ok(store)
     }
 
-    /// Opens a store over another file layer; `layer` is asked for a new one at each (re)opening.
-    /// For tests that make storage fail.
+    /// Opens a store over another storage backend, which `layer` makes for each (re)opening. For
+    /// tests with failing storage.
     ///
     /// # Errors
     /// See [`StoreErrorKind`].
@@ -92,8 +92,8 @@ impl Store {
         &self.place.path
     }
 
-    /// Changes the store: runs `change`, then makes all of it durable, then returns. If `change`
-    /// fails, or the commit does, none of it counts.
+    /// Changes the store: runs `change`, makes all of it durable, then returns. If `change` or the
+    /// commit fails, nothing of it counts.
     ///
     /// After a failed commit the store is closed until [`Store::reopen`].
     ///
@@ -105,8 +105,8 @@ impl Store {
     ) -> Result<T, StoreError> {
         let result = self.commit_once(change);
         if result.is_err() {
-            // redb refuses everything after an input/output error until it is opened again, and
-            // what a failed commit left behind is known only then.
+            // After an I/O error redb refuses every operation until it is reopened; only then is it
+            // known what a failed commit left behind.
             *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
         result
@@ -129,7 +129,7 @@ impl Store {
         self.database.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Revision of the table: it grows with each change of a route.
+    /// Revision of the table; each change of a route increments it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -160,7 +160,7 @@ impl Store {
         Ok(self.len()? == 0)
     }
 
-    /// The slots in use lie in this range.
+    /// A range that contains all slots in use.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -176,7 +176,7 @@ impl Store {
         })
     }
 
-    /// Shows `visit` the routes of these slots in order, all as of one moment.
+    /// Calls `visit` with the routes of these slots in order, from one consistent snapshot.
     ///
     /// # Errors
     /// The file cannot be read, or the first error of `visit`.
@@ -199,7 +199,7 @@ impl Store {
         })
     }
 
-    /// Shows `visit` the routes of these slots, those that exist, all as of one moment.
+    /// Calls `visit` with those routes of these slots that exist, from one consistent snapshot.
     ///
     /// # Errors
     /// The file cannot be read, or the first error of `visit`.
@@ -313,7 +313,7 @@ impl Store {
     }
 }
 
-/// Opens the file, makes the tables if it is new, and checks that this version can read it.
+/// Opens the file, creates the tables if it is new, and checks that this version can read it.
 fn open_checked(place: &Place, open: &Open) -> Result<Database, StoreError> {
     // redb asserts on some damaged files instead of returning an error.
     let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| {
@@ -341,7 +341,7 @@ fn open_checked(place: &Place, open: &Open) -> Result<Database, StoreError> {
     Ok(database)
 }
 
-/// Routes may carry credentials, so a new directory is for its owner only.
+/// Routes may contain credentials, so a new directory is accessible to its owner only.
 fn make_directory(directory: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -349,7 +349,7 @@ fn make_directory(directory: &Path) -> std::io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)
 }
-/// The process that opened the store in `directory` last, if it left a note.
+/// Id of the last process that opened the store in `directory`, if it is recorded.
 fn owner(directory: &Path) -> Option<u32> {
     fs::read_to_string(directory.join(OWNER_NAME)).ok()?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! One durable change of the store: all of it, or nothing.
+//! An atomic, durable change of the store.
 
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
@@ -13,7 +13,7 @@ pub(crate) const ROUTES: TableDefinition<'static, u64, &[u8]> = TableDefinition:
 pub(crate) const IDS: TableDefinition<'static, &str, u64> = TableDefinition::new("ids");
 /// Sequence number to entry.
 pub(crate) const AUDIT: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("audit");
-/// Numbers about the store as a whole.
+/// Counters of the store as a whole.
 pub(crate) const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 
 pub(crate) const META_FORMAT: &str = "format";
@@ -21,19 +21,18 @@ pub(crate) const META_REVISION: &str = "revision";
 const META_NEXT_SLOT: &str = "next-slot";
 pub(crate) const META_APIS_REVISION: &str = "apis-revision";
 
-/// What a put did.
+/// Result of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// Where the route is.
+    /// Slot of the route.
     pub slot: u64,
-    /// Its revision now.
+    /// New revision of the route.
     pub revision: u64,
-    /// It was there before.
+    /// Whether the route existed before.
     pub replaced: bool,
 }
 
-/// An open change. Given to the closure of [`crate::Store::commit`]; what it reads includes what it
-/// wrote.
+/// An open change, passed to the closure of [`crate::Store::commit`]. It reads its own writes.
 pub struct Transaction<'t> {
     routes: Table<'t, u64, &'static [u8]>,
     ids: Table<'t, &'static str, u64>,
@@ -42,7 +41,7 @@ pub struct Transaction<'t> {
     pub(crate) under: &'t WriteTransaction,
     /// Opened when an API definition is written.
     pub(crate) apis: Option<Table<'t, &'static str, &'static [u8]>>,
-    /// Revision of the API definitions, once it was looked up.
+    /// Revision of the API definitions, once it has been read.
     pub(crate) apis_revision: Option<u64>,
     pub(crate) place: &'t Place,
     revision: u64,
@@ -76,7 +75,7 @@ impl<'t> Transaction<'t> {
         })
     }
 
-    /// Revision of the table, with what this change did so far.
+    /// Revision of the table, including this change so far.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -112,7 +111,7 @@ impl<'t> Transaction<'t> {
         Ok(Some((slot, route.revision)))
     }
 
-    /// Where route `id` is, or will be once it is put.
+    /// Slot of route `id`, or the slot that it will get when it is put.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -121,7 +120,7 @@ impl<'t> Transaction<'t> {
         Ok(known.map_or(self.next_slot, |slot| slot.value()))
     }
 
-    /// Shows `visit` all routes in order.
+    /// Calls `visit` with all routes in order.
     ///
     /// # Errors
     /// The file cannot be read, or the first error of `visit`.
@@ -141,21 +140,21 @@ impl<'t> Transaction<'t> {
         Ok(())
     }
 
-    /// A number about the store; 0 if it is not there.
+    /// A counter of the store; 0 if it is missing.
     pub(crate) fn number(&self, name: &str) -> Result<u64, StoreError> {
         let found = self.meta.get(name).map_err(|error| self.place.database("read", error))?;
         Ok(found.map_or(0, |value| value.value()))
     }
 
-    /// A new revision without a change of a route, and what it is.
+    /// Increments the revision without a change of a route and returns it.
     pub fn touch(&mut self) -> u64 {
         self.revision += 1;
         self.changed = true;
         self.revision
     }
 
-    /// Writes a route under its id. An overwritten route keeps its slot (as SCG's
-    /// `InMemoryRouteDefinitionRepository` keeps its place).
+    /// Writes a route under its id. An overwritten route keeps its slot, as in SCG's
+    /// `InMemoryRouteDefinitionRepository`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -176,7 +175,7 @@ impl<'t> Transaction<'t> {
         Ok(Put { slot, revision: self.revision, replaced: known.is_some() })
     }
 
-    /// Removes route `id` and says which slot it had.
+    /// Removes route `id` and returns its slot.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -192,7 +191,7 @@ impl<'t> Transaction<'t> {
         Ok(Some(slot))
     }
 
-    /// Appends to the audit log and drops the oldest entries over the bound.
+    /// Appends to the audit log and drops the oldest entries beyond the bound.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -211,7 +210,8 @@ impl<'t> Transaction<'t> {
         Ok(())
     }
 
-    /// Writes the numbers; the last step before the commit. Says whether there is one to make.
+    /// Writes the counters, as the last step before the commit. Returns whether there is anything
+    /// to commit.
     pub(crate) fn close(mut self) -> Result<bool, StoreError> {
         if !self.changed {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Storage that fails is reported by what to do about it, and never as success.
+//! Storage failures are reported with their remedy, and never as success.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after `kill -9`.
+//! Acknowledged writes survive `kill -9`.
 
 use std::collections::HashSet;
 use std::env;
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use weir_route::RouteDefinition;
 use weir_store::{Encoded, Options, Store, StoreError};
 
-/// Tells the test, run again as a child, which directory to write to and where to start counting.
+/// Environment variable for the test's child process: directory to write to, and first number.
 const CHILD: &str = "WEIR_STORE_KILL_TEST";
 const ROUNDS: usize = 10;
 
-/// Writes routes and prints each id once it is acknowledged, until killed.
+/// Writes routes until killed, and prints each id once it is acknowledged.
 fn write_for_ever(directory: &Path, from: usize) {
     let store = Store::open(directory, Options::default()).expect("a store");
     for n in from.. {
@@ -78,7 +78,7 @@ fn every_acknowledged_route_survives_a_kill() {
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let mut wrote = 0;
         while let Some(Ok(line)) = lines.next() {
-            // The harness prints its own lines too, and the first one without a line break.
+            // The test harness prints lines of its own too, the first without a line break.
             let Some((_, number)) = line.split_once("wrote ") else { continue };
             acknowledged.push(number.parse().expect("a number"));
             wrote += 1;

@@ -1,4 +1,4 @@
-//! What the store keeps, and in which order.
+//! Content and order of the store.
 
 use weir_route::RouteDefinition;
 use weir_store::{AuditAction, AuditEntry, Encoded, Options, Put, Store, StoreError};

@@ -1,4 +1,4 @@
-//! What a compiler is made from, and what it keeps.
+//! Input of a compiler, and its state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ use crate::mocks::MocksByName;
 use crate::routes::{Aliases, ServiceList};
 use crate::upstreams::Upstreams;
 
-/// What a compiler is made from.
+/// Input of a compiler.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub predicates: PredicateOptions,
     pub filters: FilterOptions,
-    /// Whose tokens are taken.
+    /// Token verification, if any.
     pub security: Option<Arc<Security>>,
     pub default_filters: Vec<NamedArgs>,
     /// Kebab names of `predicate.<kebab>.enabled=false`.
@@ -34,11 +34,11 @@ pub(crate) struct Options {
     pub filters_off: Vec<String>,
     pub aliases: Aliases,
     pub services: ServiceList,
-    /// Services that registries list.
+    /// Instances of services, from registries.
     pub directory: Arc<Directory>,
-    /// By what rules instances are chosen.
+    /// Load-balancing rules of services.
     pub upstreams: Upstreams,
-    /// What `mock:` uris are answered from.
+    /// API definitions of `mock:` uris.
     pub mocks: MocksByName,
     pub settings: Arc<Settings>,
     pub forwarding: Arc<Forwarding>,
@@ -57,9 +57,9 @@ pub struct Compiler {
     pub(super) registry: Registry,
     pub(super) options: Options,
     pub(super) services: HashMap<String, Arc<Service>>,
-    /// Services under rules, by name in lower case, as routes ask for them.
+    /// Services with load-balancing rules, by lower-case name, created on demand.
     pub(super) clusters: Mutex<HashMap<String, Arc<Cluster>>>,
-    /// What is wrong with the default filters; no route compiles then.
+    /// Problems of the default filters; if there are any, no route compiles.
     pub(super) default_problems: Vec<Problem>,
     pub(super) targets: Pool<Target>,
     pub(super) chains: Pool<[ChainEntry]>,
@@ -68,7 +68,7 @@ pub struct Compiler {
     pub(super) pipelines: Arc<[Arc<Pipeline>]>,
 }
 
-/// Which list a filter is in.
+/// The list that a filter is in.
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Default,

@@ -1,5 +1,5 @@
-//! `fallback` in the metadata of a route or group: a definition answers what the upstream lacks.
-//! Another way to write the filter MockFallback, behind the other filters of the route.
+//! `fallback` in the metadata of a route or group: an API definition answers what the upstream
+//! lacks. Equivalent to the filter MockFallback after the other filters of the route.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ const FALLBACK: &str = "fallback";
 const FILTER: &str = "MockFallback";
 const SCHEME: &str = "mock";
 
-/// The filters of a route, `written` by itself, with the one that the metadata of `whole` stands
-/// for. Values that are no mock are left to whoever else reads the metadata.
+/// The filters `written` of a route, with the MockFallback that the metadata of `whole` defines.
+/// Values that are not mocks are ignored: they may belong to other readers of the metadata.
 pub(super) fn with_fallback<'d>(
     written: &'d [NamedArgs],
     whole: &RouteDefinition,
@@ -40,7 +40,7 @@ pub(super) fn with_fallback<'d>(
     Cow::Borrowed(written)
 }
 
-/// The definition that `mock` or `mock://NAME` means.
+/// The definition of `mock` or `mock://NAME`.
 fn definition_of(text: String) -> Option<String> {
     let text = text.trim();
     if text == SCHEME {

@@ -1,4 +1,4 @@
-//! Compiles groups, and finds the one of a route.
+//! Compilation of route groups, and the group of a route.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::diagnostic::Code;
 use crate::value;
 
 impl Compiler {
-    /// Compiles `definitions`, which come in the order written, each id once.
+    /// Compiles `definitions`, in the order written, with unique ids.
     pub(super) fn groups(&self, definitions: Vec<RouteDefinition>) -> Groups {
         let numbered = (0..).zip(definitions);
         numbered.map(|(n, group)| (group.id.clone(), self.new_group(n, group))).collect()
@@ -50,10 +50,10 @@ impl Compiler {
         Group { shared, place, problems, definition }
     }
 
-    /// The group that `definition` belongs to.
+    /// The group of `definition`.
     ///
     /// # Errors
-    /// What is wrong with it: it is not there, or does not compile.
+    /// Problems of the group: it does not exist, or does not compile.
     pub(super) fn group(
         &self,
         definition: &RouteDefinition,
@@ -85,7 +85,7 @@ impl Compiler {
         self.groups.get(id)
     }
 
-    /// `definition` as it works: with what its group adds, if it is in one.
+    /// The effective definition: `definition` merged with its group, if it has one.
     pub fn effective<'d>(&self, definition: &'d RouteDefinition) -> Cow<'d, RouteDefinition> {
         match self.groups.get(&definition.group) {
             Some(group) => Cow::Owned(group.expand(definition)),

@@ -1,4 +1,4 @@
-//! Shares equal values between routes: one target, one filter chain for all that need it.
+//! Interning of values that routes share: equal targets and filter chains are stored once.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hash, Hasher};
@@ -8,15 +8,15 @@ use foldhash::{HashMap, HashMapExt as _};
 use serde_json::Value;
 use weir_route::NamedArgs;
 
-/// Sets of this size are not worth sweeping.
+/// Minimum size of a pool to sweep.
 const SWEEP_MIN: usize = 1_024;
 
-/// What [`Key::of`] hashes with: chosen at the start, so that nobody can write two values with one
-/// key. The second only makes chance collisions of the first improbable beyond measure.
+/// Hashers of [`Key::of`], seeded at start, so that nobody can construct two values with one key.
+/// The second makes accidental collisions practically impossible.
 static HASHERS: LazyLock<(RandomState, foldhash::quality::RandomState)> =
     LazyLock::new(Default::default);
 
-/// 128 bits that stand for a value: two values with the same are taken for equal.
+/// A 128-bit hash of a value; values with equal keys are considered equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key(u64, u64);
 
@@ -29,7 +29,7 @@ impl Key {
     }
 }
 
-/// A definition's name and arguments, to be hashed.
+/// Name and arguments of a definition, as hash input.
 pub(super) struct Text<'a>(pub &'a NamedArgs);
 
 impl Hash for Text<'_> {
@@ -46,7 +46,7 @@ impl Hash for Text<'_> {
     }
 }
 
-/// Collects what is to be hashed: in one piece that takes half as long as bit by bit.
+/// A buffer of hash input: hashing it at once takes half the time of hashing piece by piece.
 struct Bytes(Vec<u8>);
 
 impl Hasher for Bytes {
@@ -54,15 +54,14 @@ impl Hasher for Bytes {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Unused: the bytes are what counts.
+    /// Unused: only the bytes matter.
     fn finish(&self) -> u64 {
         0
     }
 }
 
-/// Values by key that may be shared. What one route alone uses is forgotten after a while, as what
-/// none uses: in a table of many routes with a chain each, remembering them would cost more than
-/// sharing saves.
+/// Shared values by key. Values with one user or none are dropped after a while: in a table in
+/// which each route has a chain of its own, keeping them would cost more than sharing saves.
 #[derive(Debug)]
 pub(super) struct Pool<T: ?Sized> {
     held: Mutex<Held<T>>,
@@ -71,7 +70,7 @@ pub(super) struct Pool<T: ?Sized> {
 #[derive(Debug)]
 struct Held<T: ?Sized> {
     values: HashMap<Key, Weak<T>>,
-    /// Size at which entries that nobody shares are swept out.
+    /// Size at which unshared entries are removed.
     sweep_at: usize,
 }
 
@@ -82,7 +81,7 @@ impl<T: ?Sized> Default for Pool<T> {
 }
 
 impl<T: ?Sized> Pool<T> {
-    /// The value that stands under `key`.
+    /// The value for `key`.
     pub fn get(&self, key: Key) -> Option<Arc<T>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.values.get(&key)?.upgrade()
@@ -94,7 +93,7 @@ impl<T: ?Sized> Pool<T> {
         held.insert(key, Arc::downgrade(value));
     }
 
-    /// Puts `value` under `key`, unless another one has got there first.
+    /// Stores `value` for `key`, unless another thread was first.
     pub fn put(&self, key: Key, value: impl Into<Arc<T>>) -> Arc<T> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = held.values.get(&key).and_then(Weak::upgrade) {

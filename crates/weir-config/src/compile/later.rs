@@ -1,5 +1,5 @@
-//! What to do about the filters of Spring Cloud Gateway that weir does not have yet
-//! (`weir_filter::filter::LATER` says why it does not).
+//! Remedies for filters of Spring Cloud Gateway that weir does not support
+//! (`weir_filter::filter::LATER` has the reasons).
 
 /// Filter and remedy.
 const REMEDIES: &[(&str, &str)] = &[
@@ -14,7 +14,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What to do about the filter `name`.
+/// The remedy for the filter `name`.
 pub(super) fn remedy(name: &str) -> &'static str {
     let found = REMEDIES.iter().find(|(filter, _)| *filter == name);
     found.map_or("remove it, or leave this route with Spring Cloud Gateway", |(_, help)| *help)

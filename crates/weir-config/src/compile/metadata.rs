@@ -1,4 +1,4 @@
-//! What the metadata of a route or group says of timeouts.
+//! Timeouts in the metadata of a route or group.
 
 use serde_json::{Map, Value};
 use weir_snapshot::RouteTimeouts;
@@ -26,7 +26,7 @@ pub(super) fn timeouts(
     });
     let response = metadata.get("response-timeout").and_then(|written| {
         let text = text_of(written);
-        // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
+        // A negative number disables the global timeout; an invalid one keeps it (scg.md 4.4).
         match text.trim().strip_prefix('-') {
             Some(rest) if value::duration(rest).is_some() => Some(None),
             _ => value::duration(&text).map(Some),

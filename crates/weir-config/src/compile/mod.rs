@@ -1,8 +1,8 @@
-//! Compiles route definitions: from what is written to what serves a request.
+//! Compilation of route definitions to routes that serve requests.
 //!
-//! [`Compiler`] knows a configuration's options. It takes one definition at a time and names all
-//! that is wrong with it, for files at start and the admin API later alike. It never looks at
-//! placeholders or expressions.
+//! A [`Compiler`] holds the options of a configuration. It compiles one definition at a time and
+//! reports all its problems, for files at start and for the admin API later. Placeholders and
+//! expressions are resolved before.
 
 mod compiler;
 mod fallback;
@@ -55,7 +55,7 @@ use weir_snapshot::Security;
 use weir_snapshot::Settings;
 use weir_snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 
-/// Metadata of a route that says what becomes of [`AmbiguousPaths`].
+/// Metadata key of the policy for [`AmbiguousPaths`].
 const AMBIGUOUS_PATHS: &str = "ambiguous-paths";
 
 impl Compiler {
@@ -88,12 +88,12 @@ impl Compiler {
         &self.options.settings
     }
 
-    /// The API definitions of the store, which come and go below the routes.
+    /// The API definitions of the store, which change independently of the routes.
     pub fn mock_table(&self) -> &Arc<MockTable> {
         self.options.mocks.table()
     }
 
-    /// What is said of all API definitions.
+    /// Settings of all API definitions.
     pub fn common_mocks(&self) -> &CommonMocks {
         self.options.mocks.common()
     }
@@ -103,7 +103,7 @@ impl Compiler {
         self.options.mocks.files()
     }
 
-    /// Rules for heads that are passed on.
+    /// Rules for forwarded heads.
     pub fn forwarding(&self) -> &Arc<Forwarding> {
         &self.options.forwarding
     }
@@ -112,7 +112,7 @@ impl Compiler {
         &self.options.cors
     }
 
-    /// Whose tokens are taken, if any.
+    /// Token verification, if any.
     pub fn security(&self) -> Option<&Arc<Security>> {
         self.options.security.as_ref()
     }
@@ -126,7 +126,7 @@ impl Compiler {
         &self.pipelines
     }
 
-    /// Takes the pipelines that were compiled with this.
+    /// Sets the pipelines that were compiled with this compiler.
     pub(crate) fn with_pipelines(mut self, pipelines: Vec<Arc<Pipeline>>) -> Self {
         self.pipelines = pipelines.into();
         self
@@ -144,32 +144,32 @@ impl Compiler {
         &self.options.predicates
     }
 
-    /// Expressions compiled so far, for the next configuration.
+    /// The cache of compiled expressions, to share with the next configuration.
     pub fn regexes(&self) -> RegexCache {
         self.options.predicates.regexes.clone()
     }
 
-    /// What limits and breakers are set to since this was asked last: to be applied when the
+    /// Takes the new settings of limits and breakers since the last call. Apply them once the
     /// configuration, or a route that it compiled, is in force.
     pub fn take_limits(&self) -> Vec<Setting> {
         let all = &self.options.filters.settings;
         std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Every limit that a route in force names.
+    /// Every limit that an active route uses.
     pub fn limits(&self) -> &Arc<Valves> {
         &self.options.filters.valves
     }
 
-    /// What is wrong with `default-filters`. While anything is, every route is refused.
+    /// Problems of `default-filters`. While there are any, every route is rejected.
     pub fn default_problems(&self) -> &[Problem] {
         &self.default_problems
     }
 
-    /// Compiles `definition` for `position` (its place in definition order over all sources).
+    /// Compiles `definition` for `position`, its place in definition order over all sources.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its problems.
     pub fn compile(
         &self,
         definition: &RouteDefinition,
@@ -190,7 +190,7 @@ impl Compiler {
         let chain = self.chain(&definition.id, group, &filters, &mut problems);
         let is_lost = group.is_none() && !definition.group.is_empty();
         let upstream = match is_lost && whole.uri.is_empty() {
-            // The group that is not there may have had one.
+            // The missing group may have had one.
             true => None,
             false => self.upstream(&whole.uri, self.calls_grpc(&whole.filters), &mut problems),
         };
@@ -256,7 +256,7 @@ impl Compiler {
             .ok()
     }
 
-    /// Whether a filter is its route's own, by name or by what the name stands for.
+    /// Whether a filter depends on its route, itself or after resolving an alias.
     fn is_own(&self, named: &NamedArgs) -> bool {
         let meant = self.registry.meant(named, &self.options.aliases.filters);
         meant.iter().any(names::is_own)
@@ -271,7 +271,7 @@ impl Compiler {
         filters.iter().chain(&self.options.default_filters).any(is_call)
     }
 
-    /// The chain of a route's own filters with the default ones and those of its group.
+    /// The chain of a route's own filters merged with those of its group and the default ones.
     fn chain(
         &self,
         id: &str,
@@ -281,17 +281,18 @@ impl Compiler {
     ) -> Option<Chain> {
         let shared = group.map_or(&[][..], |group| &group.definition.filters);
         let all = || shared.iter().chain(own);
-        // What is a route's own is shared with the same route of an earlier configuration only.
+        // Filters that depend on the route are shared only with the same route of an earlier
+        // configuration.
         let mut every = all().chain(&self.options.default_filters);
         let own_id = if every.any(|named| self.is_own(named)) { id } else { "" };
         let key = || Key::of(&(own_id, all().map(Text).collect::<Vec<_>>()));
-        // Others are looked for when it turns out that they can be shared.
+        // A shorter chain is looked up only once its filters turn out to be worth sharing.
         let many = all().count() + self.options.default_filters.len() > Chain::FEW;
         if many && let Some(chain) = self.chains.get(key()) {
             return Some(chain.into());
         }
         let before = problems.len();
-        // What is wrong with the group's has been found when the group was compiled.
+        // Problems of the group's filters were found when the group was compiled.
         let mut both = self.filters(shared, List::Own, &mut Vec::new());
         both.extend(self.filters(own, List::Own, problems));
         if problems.len() > before || !self.default_problems.is_empty() {
@@ -349,7 +350,7 @@ impl Compiler {
             .ok()
     }
 
-    /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
+    /// The rules of `metadata.cors`, with the pattern to which they apply (SCG class
     /// `CorsGatewayFilterApplicationListener`).
     fn cors(
         &self,
@@ -376,7 +377,7 @@ impl Compiler {
             rule: Arc::clone(&rule),
         };
         let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
-        // A pattern that is none is reported by the predicate that it is in.
+        // An invalid pattern is reported by its predicate.
         tried.ok().map(|_| RouteCors { pattern, group: group.cloned(), rule })
     }
 

@@ -1,4 +1,4 @@
-//! Predicates and filters by name, and what to say of a name that is none.
+//! Predicates and filters by name, and messages about unknown names.
 
 use foldhash::HashMap;
 use weir_filter::filter::{self, LATER};
@@ -10,7 +10,7 @@ use crate::diagnostic::Code;
 use crate::spring::key;
 use crate::value::nearest;
 
-/// Filters that only Spring Cloud Gateway Server MVC has, and what to write instead.
+/// Filters of Spring Cloud Gateway Server MVC only, and their replacements.
 const MVC_FILTERS: &[(&str, &str)] = &[
     ("LoadBalancer", "write `lb://NAME` as the uri of the route, and remove the filter"),
     (
@@ -20,7 +20,7 @@ const MVC_FILTERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Every predicate and filter by name.
+/// All predicates and filters by name.
 #[derive(Debug)]
 pub(super) struct Registry {
     predicates: HashMap<&'static str, &'static Spec<predicate::Build>>,
@@ -43,7 +43,7 @@ impl Registry {
         self.filters.get(name).copied()
     }
 
-    /// What `named` stands for: itself, unless it is a name of Java's that `aliases` defines.
+    /// The definition that `named` stands for: itself, or the alias of that name in `aliases`.
     pub fn meant<'a>(
         &self,
         named: &'a NamedArgs,
@@ -57,7 +57,7 @@ impl Registry {
         }
     }
 
-    /// Why `named` is not a predicate.
+    /// The problem that no predicate has the name of `named`.
     pub fn no_predicate(&self, named: &NamedArgs, part: Part) -> Problem {
         let name = &named.name;
         let near = nearest(bare(name), self.predicates.keys().copied());
@@ -77,7 +77,7 @@ impl Registry {
         }
     }
 
-    /// Why `named` is not a filter.
+    /// The problem that no filter has the name of `named`.
     pub fn no_filter(&self, named: &NamedArgs, part: Part) -> Problem {
         let name = named.name.as_str();
         if let Some((_, reason)) = LATER.iter().find(|(later, _)| *later == name) {
@@ -95,7 +95,7 @@ impl Registry {
             let help = format!("did you mean `{near}`?");
             return Problem::new(Code::UnknownFilter, part, message, help);
         }
-        // A guess that lets everybody pass would leave open what it protects in Java.
+        // The suggestion must not admit everybody: the Java filter probably protects the route.
         let meaning = match guards(name) {
             true => "Authorize=authenticated",
             false => "AddRequestHeader=X-By, weir",
@@ -110,14 +110,14 @@ impl Registry {
     }
 }
 
-/// Whether a filter of this name most likely decides who may pass.
+/// Whether a filter of this name most likely authorizes requests.
 fn guards(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["auth", "jwt", "token", "login", "secur", "permission", "access", "valid"];
     words.iter().any(|word| name.contains(word))
 }
 
-/// A name without what does not belong to it: blanks, `GatewayFilterFactory`.
+/// A name without surrounding blanks and the suffix `GatewayFilterFactory`.
 fn bare(name: &str) -> &str {
     let name = name.trim();
     let ends = ["GatewayFilterFactory", "RoutePredicateFactory"];
@@ -130,12 +130,12 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// Whether a filter is its route's own, so that no other route can share it: it takes what it is
-/// named by, or counts, from the route ([`weir_filter::filter::Filter::bind`]).
+/// Whether a filter depends on its route, so that no other route can share it: it takes its name or
+/// its counters from the route ([`weir_filter::filter::Filter::bind`]).
 pub(super) fn is_own(named: &NamedArgs) -> bool {
     match named.name.as_str() {
         "Throttle" | "RequestRateLimiter" => true,
-        // Without a name it takes the route's.
+        // Without a name it uses the route's id.
         "CircuitBreaker" => named.args.is_empty() || !named.args.iter().any(has_name),
         _ => false,
     }
@@ -146,7 +146,7 @@ fn has_name((key, value): (&str, &serde_json::Value)) -> bool {
     is_first && value.as_str().is_some_and(|text| !text.trim().is_empty())
 }
 
-/// Whether a kebab-case list names `name`.
+/// Whether a list of kebab-case names contains `name`.
 pub(super) fn is_off(list: &[String], name: &str) -> bool {
     list.iter().any(|off| key::same(off, name))
 }
@@ -164,14 +164,14 @@ pub(super) fn expression(
     part: impl Fn(Option<String>) -> Part,
 ) -> Option<Problem> {
     let is_expression = |text: &str| {
-        // Most texts have none of it, and are not worth the trimming.
+        // Most texts contain none, and need no trimming.
         if !text.as_bytes().contains(&b'#') {
             return false;
         }
         let text = text.trim();
         text.starts_with("#{") && text.ends_with('}')
     };
-    // `#{@name}` is one of the things that weir knows by that name, where one is asked for.
+    // `#{@name}` is a bean name that weir knows, allowed in an argument of that kind.
     let is_bean = |name: &str| {
         declared.iter().any(|arg| arg.kind == ArgKind::Bean && key::same(arg.name, name))
     };

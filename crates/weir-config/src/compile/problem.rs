@@ -1,4 +1,4 @@
-//! Problems of one route definition, with the part they are in.
+//! Problems of a route definition, each with the part that it concerns.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ pub enum Part {
     Uri,
     /// `predicates`.
     Predicates,
-    /// One predicate, and perhaps one of its arguments.
+    /// One predicate, or one of its arguments.
     Predicate(usize, Option<String>),
-    /// One filter, and perhaps one of its arguments.
+    /// One filter, or one of its arguments.
     Filter(usize, Option<String>),
-    /// One of `default-filters`, and perhaps one of its arguments.
+    /// One of `default-filters`, or one of its arguments.
     DefaultFilter(usize, Option<String>),
     /// An entry of `metadata`.
     Metadata(String),
@@ -51,18 +51,18 @@ impl fmt::Display for Part {
     }
 }
 
-/// One thing that is wrong with a route definition.
+/// A problem of a route definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem.
+    /// Kind of problem.
     pub code: Code,
-    /// Where in the definition.
+    /// Part of the definition.
     pub part: Part,
-    /// What is wrong: lower case, no full stop.
+    /// Description: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// A remedy.
     pub help: String,
-    /// The property that settles it, as a line of YAML, if one does.
+    /// The property that solves it, as a line of YAML, if there is one.
     pub paste: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Problem {
         Self { code, part, message: message.into(), help: help.into(), paste: None }
     }
 
-    /// The same with the property that settles it.
+    /// The same problem with the property that solves it.
     pub(crate) fn paste(mut self, line: impl Into<String>) -> Self {
         self.paste = Some(line.into());
         self
@@ -90,7 +90,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is to be said of an argument that is refused.
+/// The problem of a rejected argument.
 pub(super) fn argument(
     error: ArgError,
     name: &str,
@@ -109,7 +109,7 @@ pub(super) fn argument(
     Problem { paste, ..Problem::new(Code::InvalidArgument, part, message, help) }
 }
 
-/// The property of weir's that `help` writes out for a name that `message` has.
+/// The weir property in `help` that defines a name in `message`.
 fn written_property<'h>(help: &'h str, message: &str) -> Option<&'h str> {
     let mut written = help.split('`').skip(1).step_by(2);
     written.find(|text| {

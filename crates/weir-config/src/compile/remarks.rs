@@ -1,5 +1,5 @@
-//! What is worth a word about a route that compiles: it loads, but hardly as meant, or not exactly
-//! as Spring Cloud Gateway has it.
+//! Remarks on routes that compile, but probably not as intended, or with a difference to Spring
+//! Cloud Gateway.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher as _;
@@ -19,19 +19,19 @@ use weir_snapshot::RouteTarget;
 /// Strategies of DedupeResponseHeader.
 const STRATEGIES: &[&str] = &["RETAIN_FIRST", "RETAIN_LAST", "RETAIN_UNIQUE"];
 
-/// What need not be said or looked at again.
+/// Remarks already made, to avoid repetition.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Predicates and filters whose difference from SCG has been told: once is enough.
+    /// Predicates and filters whose difference from SCG has been reported: once is enough.
     names: Vec<&'static str>,
-    /// Hashes of uris of which there is nothing to tell: most routes share theirs with others.
+    /// Hashes of uris without remarks: most routes share theirs with others.
     uris: HashSet<u64, foldhash::quality::RandomState>,
-    /// Services that routes lead to and that nothing can list instances of, as first met.
+    /// Services of routes whose instances nothing can list, in the order found.
     pub lacking: Vec<String>,
 }
 
 impl Told {
-    /// Whether `name` is told for the first time.
+    /// Whether `name` occurs for the first time.
     fn first(&mut self, name: &'static str) -> bool {
         let first = !self.names.contains(&name);
         if first {
@@ -54,7 +54,7 @@ impl Told {
     }
 }
 
-/// Remarks on `definition`, and on what it was compiled to.
+/// Remarks on `definition` and its compiled route.
 pub(crate) fn remarks(
     compiler: &Compiler,
     definition: &RouteDefinition,
@@ -96,7 +96,7 @@ pub(crate) fn remarks(
     found
 }
 
-/// Remarks on what the routes of `group` share.
+/// Remarks on the shared part of `group`.
 pub(crate) fn group_remarks(compiler: &Compiler, group: &Group, told: &mut Told) -> Vec<Problem> {
     let definition = &group.definition;
     let mut found = remarks(compiler, definition, None, told);
@@ -122,7 +122,7 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
     match uri.destination {
         Destination::Nowhere(scheme)
             if scheme == "mock" && !matches!(compiler.options.mocks.find(text), Ok(None)) => {}
-        // An upstream that there is not is a mistake of the route.
+        // A missing upstream is an error of the route.
         Destination::Nowhere(scheme) if scheme == "upstream" => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(
             Code::Suspicious,
@@ -150,7 +150,7 @@ fn about_predicate(
     }
 }
 
-/// Remarks on one filter, a default one or a route's own.
+/// Remarks on one filter, of the defaults or of a route.
 pub(crate) fn about_filter(
     compiler: &Compiler,
     named: &NamedArgs,
@@ -191,7 +191,7 @@ fn with_arg(part: &Part, arg: Option<String>) -> Part {
     }
 }
 
-/// Arguments that nothing reads; SCG ignores them, too.
+/// Unknown arguments, which SCG ignores too.
 fn unknown_args<B>(
     spec: &Spec<B>,
     named: &NamedArgs,
@@ -227,7 +227,7 @@ fn differs(code: Code, name: &str, why: &str, part: Part) -> Problem {
 const CAUTION: &str =
     "Spring Cloud Gateway starts with it, too, and it fails there as well; change it";
 
-/// What predicates themselves say cannot be meant.
+/// Cautions that predicates give about themselves.
 fn predicate_cautions(
     definition: &RouteDefinition,
     predicates: &[Predicate],
@@ -242,7 +242,7 @@ fn predicate_cautions(
     }
 }
 
-/// What filters themselves say cannot be meant.
+/// Cautions that filters give about themselves.
 fn filter_cautions(compiler: &Compiler, definition: &RouteDefinition, found: &mut Vec<Problem>) {
     for (at, named) in definition.filters.iter().enumerate() {
         let filter = compiler.filter(named, |arg| Part::Filter(at, arg), &mut Vec::new());
@@ -253,7 +253,7 @@ fn filter_cautions(compiler: &Compiler, definition: &RouteDefinition, found: &mu
     }
 }
 
-/// A variable that a filter reads and no predicate sets makes every request fail.
+/// Variables that a filter reads but no predicate sets: every request fails.
 fn variables(
     compiler: &Compiler,
     definition: &RouteDefinition,

@@ -1,4 +1,4 @@
-//! What the routes of a group share, compiled once (`docs/decisions/0007-route-groups.md`).
+//! The shared part of a group's routes, compiled once (`docs/decisions/0007-route-groups.md`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use weir_route::{RouteDefinition, RouteGroup};
 
 use super::problem::Problem;
 
-/// A group of `weir.groups`, ready for routes.
+/// A compiled group of `weir.groups`.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// What it says.
+    /// Its definition.
     pub definition: RouteDefinition,
-    /// What its routes point to.
+    /// The group as its routes reference it.
     pub shared: Arc<RouteGroup>,
-    /// The same place in the order of trial without predicates: cross-origin rules ask for none.
+    /// The group without predicates, for CORS rules, which ignore them.
     pub place: Arc<RouteGroup>,
-    /// What is wrong with it; none of its routes compiles then.
+    /// Its problems; if there are any, none of its routes compiles.
     pub problems: Vec<Problem>,
 }
 
@@ -24,8 +24,8 @@ pub(crate) struct Group {
 pub(super) type Groups = HashMap<String, Group>;
 
 impl Group {
-    /// `route` with everything that the group shares: its conditions and filters before the route's
-    /// own, its uri if the route has none, its metadata where the route has none of that name.
+    /// `route` merged with the group: the group's conditions and filters before the route's own,
+    /// its uri if the route has none, and its metadata except names that the route sets itself.
     pub fn expand(&self, route: &RouteDefinition) -> RouteDefinition {
         let shared = self.definition.clone();
         let mut expanded = RouteDefinition { uri: shared.uri, ..route.clone() };

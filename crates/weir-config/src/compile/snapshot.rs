@@ -1,4 +1,4 @@
-//! The snapshot that compiled routes are served from, made anew or with some of them changed.
+//! Snapshots of compiled routes: built anew, or with some routes changed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use weir_snapshot::{RouteTarget, Snapshot};
 use super::Compiler;
 
 impl Compiler {
-    /// What serves `routes` under this configuration.
+    /// A snapshot of `routes` under this configuration.
     pub fn snapshot(&self, routes: Vec<Arc<Route<RouteTarget>>>) -> Snapshot {
         let brought = routes.iter().filter_map(|route| cors_of(route));
         let global = self.global_cors();
@@ -21,7 +21,7 @@ impl Compiler {
             self.predicate_options(),
         );
         Snapshot {
-            // Global patterns were tried when they were read, a route's when it was compiled.
+            // All patterns have been validated: global ones on reading, a route's on compiling.
             cors: policy.map(Arc::new).unwrap_or_default(),
             index: Index::with_seed(self.seed())
                 .apply_with(routes.into_iter().map(Change::Put).collect(), self.beside()),
@@ -32,7 +32,7 @@ impl Compiler {
         }
     }
 
-    /// `snapshot` with `changes` applied in order; what did not change is shared.
+    /// `snapshot` with `changes` applied in order; unchanged parts are shared.
     pub fn apply(&self, snapshot: &Snapshot, changes: Vec<Change<RouteTarget>>) -> Snapshot {
         Snapshot {
             cors: self.cors_with(&snapshot.cors, &changes),

@@ -1,4 +1,4 @@
-//! From the uri of a route to its upstream.
+//! The upstream of a route's uri.
 
 use std::sync::{Arc, PoisonError};
 
@@ -13,15 +13,15 @@ use crate::uri::{self, Destination};
 use weir_snapshot::{ForwardTo, Upstream};
 
 impl Compiler {
-    /// Where a uri leads. One that needs TLS is taken only for calls of gRPC methods, which
-    /// the control plane makes; those are to have a server.
+    /// The upstream of a uri. One that needs TLS is accepted only for calls of gRPC methods, which
+    /// the control plane makes; these need a server.
     pub(super) fn upstream(
         &self,
         text: &str,
         is_called: bool,
         problems: &mut Vec<Problem>,
     ) -> Option<Upstream> {
-        // Most routes share their uri with others; what it leads to is looked up before it is read.
+        // Most routes share their uri with others, so a cache is consulted before parsing.
         let key = Key::of(&text);
         if let Some(target) = self.targets.get(key) {
             return Some(Upstream::Http(target));
@@ -101,7 +101,7 @@ impl Compiler {
         self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
     }
 
-    /// A service, under its rules if it has some.
+    /// A service, as a cluster if it has load-balancing rules.
     fn balanced(&self, name: &str) -> Upstream {
         let upstreams = &self.options.upstreams;
         let Some(rules) = upstreams.rules(name) else {
@@ -121,14 +121,14 @@ impl Compiler {
         Upstream::Clustered(Arc::clone(cluster))
     }
 
-    /// Instances of the configuration serve first, then those of registries, as Spring's composite
-    /// of discovery clients has it. A service without an instance answers 503.
+    /// Instances of the configuration take precedence over those of registries, as in Spring's
+    /// composite discovery client. A service without instances answers 503.
     fn service(&self, name: &str) -> Arc<Service> {
         let own = self.services.get(name).filter(|service| service.usable() > 0);
         own.map_or_else(|| self.options.directory.service(name), Arc::clone)
     }
 
-    /// Whether a service that routes may lead to has no instance, and no registry could list one.
+    /// Whether a service has no instance, and no registry can list one.
     pub(crate) fn lacks_instances(&self, name: &str) -> bool {
         let service = self.services.get(name);
         !self.options.settings.discovery.is_used()

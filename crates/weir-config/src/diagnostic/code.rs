@@ -2,7 +2,7 @@
 
 use super::Severity;
 
-/// What a finding is about.
+/// Category of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     /// A mistake in the configuration.

@@ -1,7 +1,7 @@
-//! Diagnostics: what is wrong, different or missing, with its place and a remedy.
+//! Diagnostics: errors, differences and unsupported features, each with its place and a remedy.
 //!
-//! Everything is collected, nothing stops at the first finding. [`Code`]s are stable: scripts may
-//! rely on them.
+//! All findings are collected; none stops the check. [`Code`]s are stable: scripts may rely on
+//! them.
 
 mod code;
 mod render;
@@ -19,19 +19,19 @@ use crate::source::Span;
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is; the code's own unless raised or lowered.
+    /// Severity; that of the code unless changed.
     pub severity: Severity,
-    /// What kind of finding.
+    /// Kind of finding.
     pub code: Code,
-    /// Where, if it has a place in a text.
+    /// Place in a text, if there is one.
     pub at: Option<Span>,
-    /// What is wrong: lower case, no full stop.
+    /// Description: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// A remedy.
     pub help: String,
-    /// The marked text holds a secret: the excerpt hides all of its line.
+    /// The marked text contains a secret: the excerpt hides its whole line.
     pub secret: bool,
-    /// Properties that settle it, as lines of YAML; empty if no property does.
+    /// Properties that solve it, as lines of YAML; may be empty.
     pub paste: Vec<String>,
 }
 
@@ -49,31 +49,31 @@ impl Diagnostic {
         }
     }
 
-    /// The same at a place.
+    /// The same finding at a place.
     pub fn at(mut self, span: Span) -> Self {
         self.at = Some(span);
         self
     }
 
-    /// The same with a remedy.
+    /// The same finding with a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 
-    /// The same with another severity.
+    /// The same finding with another severity.
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// The same with the properties that settle it.
+    /// The same finding with the properties that solve it.
     pub fn paste(mut self, lines: Vec<String>) -> Self {
         self.paste = lines;
         self
     }
 
-    /// The same with its line hidden.
+    /// The same finding with its line hidden, if `secret`.
     pub fn secret(mut self, secret: bool) -> Self {
         self.secret = secret;
         self

@@ -1,4 +1,4 @@
-//! Findings as an operator reads them: excerpt, caret and remedy; or as JSON.
+//! Rendering of findings: for operators with excerpt, caret and remedy, or as JSON.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -8,7 +8,7 @@ use super::secret::mask_line;
 use super::{Diagnostic, Severity};
 use crate::source::Sources;
 
-/// How findings look.
+/// Style of rendered findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// ASCII without colour.
@@ -17,10 +17,10 @@ pub enum Style {
     Coloured,
 }
 
-/// Most characters that are shown of a line too long for an excerpt.
+/// Maximum number of characters shown of a line that is too long for an excerpt.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// One finding as several lines of text, without a line break at the end.
+/// Renders a finding as several lines, without a trailing line break.
 pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -37,7 +37,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
             mask_line(excerpt.line, excerpt.start, excerpt.end, diagnostic.secret);
         let end = if end == start { end_of_char(&line, start) } else { end };
         group = match excerpt.cut {
-            // The renderer would count columns from where the line was cut.
+            // The renderer would count columns from the start of the cut line.
             true => group
                 .element(
                     Origin::path(place.file.to_string()).line(place.line).char_column(place.column),
@@ -61,7 +61,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
     renderer.render(&[group])
 }
 
-/// What of a long line is shown: what starts where the mark does.
+/// The excerpt of a long line, starting at the mark.
 fn beginning(line: &str, start: usize) -> String {
     let rest = line.get(start..).unwrap_or_default();
     match rest.char_indices().nth(SHOWN_CHARS_MAX) {
@@ -70,13 +70,13 @@ fn beginning(line: &str, start: usize) -> String {
     }
 }
 
-/// Something to put a caret under, where a mark is empty.
+/// End of the marked range if it is empty: one character, so that there is room for a caret.
 fn end_of_char(line: &str, start: usize) -> usize {
     let rest = line.get(start..).unwrap_or_default();
     start + rest.chars().next().map_or(0, char::len_utf8)
 }
 
-/// One finding as a JSON object: `severity`, `code`, `category`, `file`, `line`, `column`,
+/// Renders a finding as a JSON object: `severity`, `code`, `category`, `file`, `line`, `column`,
 /// `message`, `help`.
 pub fn to_json(diagnostic: &Diagnostic, sources: &Sources) -> Value {
     let place = diagnostic.at.map(|span| sources.place(span));

@@ -1,12 +1,12 @@
-//! Hides secrets: no diagnostic shows a password, a token or a key.
+//! Masking of secrets: no diagnostic shows a password, a token or a key.
 
-/// What stands for a hidden text.
+/// Replacement of a masked text.
 const HIDDEN: &str = "******";
 
-/// A filter of that name, no secret.
+/// The name of a filter, which is not secret.
 const TOKEN_RELAY: &str = "TokenRelay";
 
-/// Words that make a name secret wherever they stand in it.
+/// Words that make any name secret that contains them.
 const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -22,8 +22,8 @@ const WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// Whether the value under a property or header called `name` is a secret: its last segment has a
-/// secret word in it, or ends in `key`.
+/// Whether a property or header of this name has a secret value: its last segment contains a secret
+/// word, or ends in `key`.
 pub fn is_secret(name: &str) -> bool {
     let last = name.trim().rsplit('.').next().unwrap_or_default();
     let words = words(last);
@@ -34,7 +34,7 @@ pub fn is_secret(name: &str) -> bool {
     secret || words.last().is_some_and(|word| word == "key")
 }
 
-/// Whether a text has a placeholder such as `${db.password}`.
+/// Whether a text has a placeholder for a secret, such as `${db.password}`.
 pub(crate) fn fills_in_secret(text: &str) -> bool {
     let names = text.split("${").skip(1);
     names.filter_map(|rest| rest.split([':', '}']).next()).any(is_secret)
@@ -63,7 +63,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The same text with user and password of every URL in it hidden.
+/// Masks user and password of every URL in a text.
 pub(crate) fn mask_url(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -82,7 +82,7 @@ pub(crate) fn mask_url(text: &str) -> String {
     mask_logins(&out)
 }
 
-/// Hides `user:password` before an `@` where no `://` is, as in `http:/user:password@host`.
+/// Masks `user:password` before an `@` without a `://`, as in `http:/user:password@host`.
 fn mask_logins(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -100,7 +100,7 @@ fn mask_logins(text: &str) -> String {
     out
 }
 
-/// A line for an excerpt, with what is secret in it hidden, and the marked range adjusted.
+/// Masks the secrets in a line for an excerpt, and adjusts the marked range.
 pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (String, usize, usize) {
     let hide_from = if all { hidden_whole(line) } else { secret_value(line) };
     let Some(from) = hide_from else {
@@ -118,8 +118,7 @@ pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (Str
     (masked, start, end)
 }
 
-/// Where in `masked` the range is that was marked in `line`; all from its start on if the end was
-/// hidden.
+/// The range of `masked` for the marked range of `line`; extends to the end if its end was masked.
 fn moved(line: &str, masked: &str, start: usize, end: usize) -> (usize, usize) {
     let before = |at: usize| line.get(..at).is_some_and(|text| masked.starts_with(text));
     let place = |at: usize| {
@@ -133,7 +132,7 @@ fn moved(line: &str, masked: &str, start: usize, end: usize) -> (usize, usize) {
     (start, place(end).unwrap_or(masked.len()).max(start))
 }
 
-/// Where the value of a line starts: behind `key:`, `key=` or `- `.
+/// Start of the value of a line: after `key:`, `key=` or `- `.
 fn hidden_whole(line: &str) -> Option<usize> {
     let blanks = line.len() - line.trim_start_matches([' ', '\t', '-']).len();
     let rest = line.get(blanks..).unwrap_or_default();
@@ -141,7 +140,7 @@ fn hidden_whole(line: &str) -> Option<usize> {
     Some(skip_blanks(line, blanks + value))
 }
 
-/// Where the secret value starts in `key: value`, `key=value` or `Filter=Header, value`.
+/// Start of the secret value in `key: value`, `key=value` or `Filter=Header, value`.
 fn secret_value(line: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = line.get(from..)?.find([':', '=', ',']) {

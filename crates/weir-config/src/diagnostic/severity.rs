@@ -1,13 +1,13 @@
-//! How bad a finding is.
+//! Severities of findings.
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; nothing needs doing.
+    /// Information; no action is needed.
     Note,
-    /// The gateway starts, but probably not as meant.
+    /// The gateway starts, but probably not as intended.
     Warning,
-    /// The configuration is refused.
+    /// The configuration is rejected.
     Error,
 }
 

@@ -1,4 +1,4 @@
-//! Places the results of imports among the documents.
+//! Inserts the results of imports into the documents.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::source::Source;
 use crate::spring::Documents;
 
 impl Imports {
-    /// Takes what became of `import`.
+    /// Processes the outcome of `import`.
     pub(crate) fn answer(&mut self, import: &Import, outcome: Outcome, documents: &mut Documents) {
         match outcome {
             Outcome::Files(files) if files.is_empty() => missing(import, documents),

@@ -1,4 +1,4 @@
-//! Consul's keys and values as configuration: `spring.cloud.consul.config.*` (class
+//! Consul's key-value store as a source of configuration: `spring.cloud.consul.config.*` (class
 //! `ConsulConfigProperties`).
 
 use std::fmt;
@@ -11,7 +11,7 @@ use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.consul.config";
 
-/// A Consul agent, and what is asked of it.
+/// A Consul agent, and the keys to read from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsulServer {
     /// `http` or `https`.
@@ -22,24 +22,24 @@ pub struct ConsulServer {
     pub port: u16,
     /// ACL token.
     pub token: Option<Secret>,
-    /// Folders of keys, or keys with [`ConsulFormat::Files`]; of two the later one wins. The
-    /// second part tells those for one profile.
+    /// Folders of keys, or keys with [`ConsulFormat::Files`]; later ones override earlier ones. The
+    /// flag is set for those of one profile.
     pub contexts: Vec<(String, bool)>,
-    /// What values are.
+    /// Format of values.
     pub format: ConsulFormat,
-    /// The key below a context that holds its text.
+    /// The key below a context that contains its text.
     pub data_key: String,
-    /// How often a start asks.
+    /// Retries at start.
     pub retry: Retry,
-    /// Wait between two blocking queries; `None` does not watch.
+    /// Pause between two blocking queries; `None` disables watching.
     pub watch: Watching,
-    /// How long the agent may hold a query.
+    /// Maximum duration of a blocking query.
     pub wait: Duration,
-    /// Longest answer in bytes.
+    /// Maximum size of an answer in bytes.
     pub answer_bytes_max: usize,
 }
 
-/// What Consul's values are.
+/// Format of Consul's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsulFormat {
     /// Each key is a property.
@@ -48,16 +48,16 @@ pub enum ConsulFormat {
     Yaml,
     /// One value is a properties text.
     Properties,
-    /// Each value is a file, whose name tells its syntax.
+    /// Each value is a file; the file name determines its syntax.
     Files,
 }
 
 impl ConsulServer {
-    /// The agent that `location` (behind `consul:`) and the properties name, and whether a start
-    /// needs it with a bootstrap file; `None` where they switch it off.
+    /// The agent in `location` (after `consul:`) and the properties, and whether it is required at
+    /// start with a bootstrap file; `None` if the properties disable it.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct syntax.
     pub(super) fn read(
         location: &str,
         properties: &mut Properties<'_>,
@@ -85,7 +85,7 @@ impl ConsulServer {
         };
         let contexts = match path.is_empty() {
             true => contexts(properties, format),
-            // `consul:host:8500/one;/two`: these contexts and no others.
+            // `consul:host:8500/one;/two`: only these contexts.
             false => {
                 let own = path.split(';').map(|one| one.trim_matches('/').to_owned());
                 own.filter(|one| !one.is_empty()).map(|one| (one, false)).collect()

@@ -1,20 +1,20 @@
-//! The text of an import: `optional:`, its prefix, and what it names.
+//! Parsing of an import: `optional:`, a prefix, and a location.
 
 use std::path::{Path, PathBuf};
 
 use super::Location;
 use crate::source::Format;
 
-/// An import as it is written.
+/// An import as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written<'t> {
     pub optional: bool,
     pub kind: Kind,
-    /// What follows the prefix.
+    /// The text after the prefix.
     pub rest: &'t str,
 }
 
-/// What an import's prefix says.
+/// Kind of an import, by its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No prefix: a file beside the importing one.
@@ -31,11 +31,11 @@ pub(super) enum Kind {
     Nacos,
     /// `consul:`.
     Consul,
-    /// One that weir does not know.
+    /// An unknown prefix.
     Unknown,
 }
 
-/// Reads an import's text.
+/// Parses the text of an import.
 pub(super) fn parse(text: &str) -> Written<'_> {
     let text = text.trim();
     let (optional, text) = match text.strip_prefix("optional:") {
@@ -60,11 +60,11 @@ pub(super) fn parse(text: &str) -> Written<'_> {
     Written { optional, kind, rest: if kind == Kind::Unknown { text } else { rest } }
 }
 
-/// The file or directory that `written`, found in the file `importer`, names. A relative path is
-/// looked for beside the importing file; with `file:` in the working directory, too.
+/// The file or directory of `written`, which is an import in the file `importer`. A relative path
+/// is relative to the importing file; with `file:` also to the working directory.
 ///
 /// # Errors
-/// What to write instead.
+/// The correct syntax.
 pub(super) fn local(written: Written<'_>, importer: Option<&Path>) -> Result<Location, String> {
     let text = written.rest.strip_prefix("//").map_or(written.rest, |rest| match rest {
         // `file:///etc/x` is `/etc/x`.

@@ -1,8 +1,9 @@
-//! What a configuration imports, decided without reading anything: `spring.config.import`, the
-//! servers that a bootstrap file names, and the variants of imported files for active profiles.
+//! Imports of a configuration, determined without I/O: `spring.config.import`, the servers of a
+//! bootstrap file, and variants of imported files for active profiles.
 //!
-//! [`Loader::imports`](crate::Loader::imports) says what is wanted; whoever reads files and asks
-//! servers answers with [`Loader::answer`](crate::Loader::answer), until nothing more is wanted.
+//! [`Loader::imports`](crate::Loader::imports) returns the wanted imports. The caller reads files
+//! and queries servers, and passes the results to [`Loader::answer`](crate::Loader::answer), until
+//! nothing more is wanted.
 
 mod answers;
 mod consul;
@@ -28,90 +29,90 @@ pub use spring_config::{ConfigServer, Watching};
 use crate::source::{Format, Source, Span};
 use crate::spring::{Level, Rank};
 
-/// Most imports of one configuration.
+/// Maximum number of imports of one configuration.
 pub(crate) const IMPORTS_MAX: usize = 512;
-/// Deepest chain of files that import each other.
+/// Maximum depth of files that import each other.
 pub(crate) const DEPTH_MAX: usize = 64;
 
-/// Something to be read from elsewhere.
+/// An import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// From where.
+    /// Location of its content.
     pub location: Location,
-    /// The gateway starts without it.
+    /// The gateway starts even if it is missing.
     pub optional: bool,
-    /// A profile's variant of an imported file: nobody misses it.
+    /// Variant of an imported file for a profile, which need not exist.
     pub(crate) is_variant: bool,
-    /// Where it is asked for; `None` for what a bootstrap file implies.
+    /// Place of the import; `None` if it is implied by a bootstrap file.
     pub(crate) at: Option<Span>,
     pub(crate) rank: Rank,
-    /// Where what servers have for one profile stands.
+    /// Level of documents of a server that belong to one profile.
     pub(crate) specific: Level,
 }
 
-/// Where an [`Import`] is.
+/// Location of an [`Import`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// The first of these files that is there.
+    /// The first of these files that exists.
     File(Vec<PathBuf>, Option<Format>),
-    /// `application.yml` and its like in the first of these directories that is there.
+    /// `application.yml` or a similar file in the first of these directories that exists.
     Folder(Vec<PathBuf>),
-    /// A directory in which each file is a value. The last segment `*` means each directory there.
+    /// A directory in which each file is a value. If the last segment is `*`, each subdirectory.
     Tree(Vec<PathBuf>),
     /// A server.
     Server(Box<Server>),
 }
 
-/// A part of an answer.
+/// A part of a server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Name for findings. It holds no password.
+    /// Name for findings, without passwords.
     pub name: String,
-    /// What there is.
+    /// Its content.
     pub content: Content,
-    /// It is for one profile.
+    /// Whether it belongs to one profile.
     pub is_specific: bool,
 }
 
-/// What a [`Fetched`] holds.
+/// Content of a [`Fetched`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A text in some syntax.
+    /// A text in this syntax.
     Text(String, Format),
     /// Keys and values; `[0]` in a key is an element of a list.
     Pairs(Vec<(String, String)>),
 }
 
-/// What became of an [`Import`].
+/// Result of an [`Import`].
 #[derive(Debug)]
 pub enum Outcome {
-    /// Files that were read; none if an optional one is not there.
+    /// Files that were read; none if an optional file is missing.
     Files(Vec<Source>),
-    /// A directory of keys, or what a server answered; of two parts the later one wins.
+    /// A directory of keys, or a server's answer; later parts override earlier ones.
     Parts(Vec<Fetched>),
-    /// What a server answered before, as it is away now; the text says why.
+    /// An earlier answer of a server that is unavailable now; the text is the reason.
     Remembered(Vec<Fetched>, String),
-    /// Nothing, and why: in lower case, without a full stop.
+    /// An error: lower case, no full stop.
     Failed(String),
-    /// Nobody looked, as only local files are read.
+    /// Not attempted, because only local files are read.
     NotRead,
 }
 
-/// What has been asked for so far.
+/// State of the imports.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
-    /// Places that were asked for: each is read once.
+    /// Locations requested so far: each is read once.
     seen: HashSet<String>,
     files: Vec<ImportedFile>,
-    /// Servers that were asked for.
+    /// Servers requested so far.
     pub servers: Vec<Server>,
-    /// What was not read, for commands that stay off the network.
+    /// Imports that were not read, for commands that do not use the network.
     pub unread: Vec<String>,
     is_full: bool,
     has_bootstrapped: bool,
 }
 
-/// A file that was imported, whose variants for profiles are wanted, too.
+/// An imported file, whose variants for profiles are imported too.
 #[derive(Debug)]
 struct ImportedFile {
     path: PathBuf,

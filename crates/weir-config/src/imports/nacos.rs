@@ -9,28 +9,28 @@ use crate::spring::{self, Kind, Node};
 use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.nacos.config";
-/// Where a server is looked for without an address.
+/// Default address of the server.
 const DEFAULT_SERVER: &str = "127.0.0.1:8848";
 const DEFAULT_GROUP: &str = "DEFAULT_GROUP";
 
-/// A Nacos server, and what is asked of it.
+/// A Nacos server, and the data ids to read from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NacosServer {
-    /// `host:port` or URLs; the next one is asked when one is away.
+    /// `host:port` or URLs; if one fails, the next is tried.
     pub servers: Vec<String>,
     /// User.
     pub username: Option<String>,
     /// Password.
     pub password: Option<Secret>,
-    /// Id of the namespace; empty is the public one.
+    /// Id of the namespace; empty for the public one.
     pub namespace: String,
-    /// What is read; of two the later one wins.
+    /// Data ids to read; later ones override earlier ones.
     pub items: Vec<DataId>,
-    /// Longest answer in bytes.
+    /// Maximum size of an answer in bytes.
     pub answer_bytes_max: usize,
 }
 
-/// One text that Nacos keeps.
+/// A data id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataId {
     /// Its name.
@@ -39,20 +39,20 @@ pub struct DataId {
     pub group: String,
     /// Its syntax.
     pub format: DataIdFormat,
-    /// A change is applied at once.
+    /// Whether changes are applied at once.
     pub refresh: bool,
-    /// An answer without it is none: it is named by itself.
+    /// Whether the import fails without it, because it was named explicitly.
     pub needed: bool,
-    /// It is for one profile.
+    /// Whether it belongs to one profile.
     pub is_specific: bool,
 }
 
 /// The syntax of a [`DataId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataIdFormat {
-    /// As its name or `file-extension` says.
+    /// From its name or `file-extension`.
     Of(Format),
-    /// Found out from the text.
+    /// Guessed from the text.
     Guessed,
     /// A JSON array of routes.
     Routes,
@@ -76,7 +76,7 @@ impl DataIdFormat {
     }
 }
 
-/// JSON starts with a bracket, properties have `=` before any `:`; the rest is YAML.
+/// JSON starts with a bracket, properties have an `=` before any `:`; anything else is YAML.
 fn guess(text: &str) -> Format {
     let text = text.trim_start();
     if text.starts_with(['{', '[']) {
@@ -91,8 +91,7 @@ fn guess(text: &str) -> Format {
 }
 
 impl NacosServer {
-    /// The server that the properties name, without anything to read; `None` where they switch it
-    /// off.
+    /// The server of the properties, without data ids; `None` if the properties disable it.
     fn new(properties: &mut Properties<'_>) -> Option<Self> {
         let name = |rest: &str| format!("{PREFIX}.{rest}");
         if !properties.flag(&name("enabled"), true) {
@@ -115,10 +114,10 @@ impl NacosServer {
         })
     }
 
-    /// What `nacos:dataId?group=…&refreshEnabled=…` reads.
+    /// Parses `nacos:dataId?group=…&refreshEnabled=…`.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct syntax.
     pub(super) fn read(
         location: &str,
         properties: &mut Properties<'_>,
@@ -146,7 +145,7 @@ impl NacosServer {
         Ok(Some(server))
     }
 
-    /// What a bootstrap file has read: `shared-configs`, `extension-configs`, then `prefix`,
+    /// Data ids of a bootstrap file: `shared-configs`, `extension-configs`, then `prefix`,
     /// `prefix.ext` and `prefix-profile.ext` (class `NacosPropertySourceLocator`).
     pub(super) fn bootstrap(properties: &mut Properties<'_>) -> Option<Self> {
         let mut server = Self::new(properties)?;
@@ -213,7 +212,7 @@ fn format_of(data_id: &str, properties: &mut Properties<'_>) -> DataIdFormat {
     }
 }
 
-/// Elements `{ data-id, group, refresh }`, or names alone.
+/// Elements `{ data-id, group, refresh }`, or plain names.
 fn configs(path: &str, properties: &mut Properties<'_>) -> Vec<DataId> {
     let Some(list) = properties.layers.find(path) else { return Vec::new() };
     let layers = properties.layers;

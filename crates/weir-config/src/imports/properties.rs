@@ -1,5 +1,5 @@
-//! Properties of the clients, read by the registry's rules before the rest of the configuration
-//! is known.
+//! Properties of configuration clients, read with the registry's rules before the rest of the
+//! configuration is known.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::property::{self, Value};
 use crate::spring::{self, Layers};
 use weir_snapshot::Secret;
 
-/// Most bytes of an answer while `weir.discovery.answer-bytes-max` is not set.
+/// Default of `weir.discovery.answer-bytes-max`.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Reads single properties; what is wrong with one is told.
+/// Reader of single properties, which reports invalid values.
 pub(super) struct Properties<'a> {
     pub layers: &'a Layers<'a>,
     pub profiles: &'a [String],
@@ -76,12 +76,12 @@ impl<'a> Properties<'a> {
         self.value(name).map_or(default, |value| value.duration())
     }
 
-    /// A list; empty if it is not there.
+    /// A list; empty if it is missing.
     pub fn list(&self, name: &str) -> Vec<String> {
         spring::list_of(self.layers, name)
     }
 
-    /// Whether anything is written at `name`.
+    /// Whether a property has a value or children.
     pub fn says(&self, name: &str) -> bool {
         let says = |node: spring::Node<'_>| {
             node.children().next().is_some() || node.text().is_some_and(|text| !text.is_empty())
@@ -94,7 +94,7 @@ impl<'a> Properties<'a> {
         self.text("spring.application.name").unwrap_or_else(|| "application".to_owned())
     }
 
-    /// Longest answer of a server in bytes.
+    /// Maximum size of a server's answer in bytes.
     pub fn bytes_max(&mut self) -> usize {
         let value = self.value("weir.discovery.answer-bytes-max");
         let size = value.and_then(|value| usize::try_from(value.size()).ok());

@@ -1,22 +1,22 @@
-//! How often a server with configuration is asked.
+//! Retries of queries to configuration servers.
 
 use std::time::Duration;
 
-/// How often a start asks a server that is away (`RetryProperties`).
+/// Retries at start if a server is unavailable (`RetryProperties`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries in all.
+    /// Maximum number of attempts.
     pub attempts_max: u32,
-    /// Wait after the first one.
+    /// Delay after the first attempt.
     pub interval: Duration,
-    /// Each wait is so many times the one before, in hundredths.
+    /// Growth of the delay per attempt, in percent.
     pub multiplier_percent: u32,
-    /// Longest wait.
+    /// Maximum delay.
     pub interval_max: Duration,
 }
 
 impl Retry {
-    /// One try.
+    /// A single attempt.
     pub const NONE: Self = Self {
         attempts_max: 1,
         interval: Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! A server that has configuration: data only; `weir-control` asks it.
+//! Configuration servers: data only; `weir-control` queries them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::nacos::NacosServer;
 use super::retry::Retry;
 use super::spring_config::ConfigServer;
 
-/// A server, and what is asked of it.
+/// A configuration server, and what to read from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Server {
     /// Spring Cloud Config.
@@ -19,7 +19,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// How often a start asks.
+    /// Retries at start.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Spring(server) => server.retry,
@@ -28,7 +28,7 @@ impl Server {
         }
     }
 
-    /// Whether a user or password is part of its address.
+    /// Whether its address contains a user or password.
     pub(crate) fn has_login(&self) -> bool {
         match self {
             Self::Spring(server) => server.uris.iter().any(|uri| uri.expose().contains('@')),
@@ -37,7 +37,7 @@ impl Server {
         }
     }
 
-    /// What to do if it does not answer.
+    /// Remedy if it does not answer.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::Spring(_) => {
@@ -58,7 +58,7 @@ impl Server {
 }
 
 impl fmt::Display for Server {
-    /// The server and what is asked of it, without user, password or token.
+    /// Prints the server and the query, without user, password or token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Spring(server) => server.fmt(f),

@@ -10,15 +10,15 @@ use crate::spring::{Level, Node};
 use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.config";
-/// Where a server is looked for without an address.
+/// Default address of the server.
 const DEFAULT_URI: &str = "http://localhost:8888";
 
-/// A Spring Cloud Config server, and what is asked of it.
+/// A Spring Cloud Config server, and the query to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigServer {
-    /// Base URLs; the next one is asked when one fails. User and password may be part of them.
+    /// Base URLs; if one fails, the next is tried. May contain user and password.
     pub uris: Vec<Secret>,
-    /// Basic authentication, in place of what the URLs say.
+    /// User for basic authentication; overrides that of the URLs.
     pub username: Option<String>,
     /// Its password.
     pub password: Option<Secret>,
@@ -28,28 +28,28 @@ pub struct ConfigServer {
     pub application: String,
     /// `{profiles}`.
     pub profiles: Vec<String>,
-    /// `{label}`: the first that the server knows counts; none asks without one.
+    /// `{label}`: the first that the server knows is used; if empty, none is sent.
     pub labels: Vec<String>,
-    /// How often a start asks.
+    /// Retries at start.
     pub retry: Retry,
-    /// Longest time to a connection.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Longest time to a whole answer.
+    /// Timeout of a whole answer.
     pub read_timeout: Duration,
     /// Further request headers.
     pub headers: Vec<(String, Secret)>,
-    /// How often the server is asked for changes; `None` asks only when told to.
+    /// Interval of polling for changes; `None` polls only on request.
     pub watch: Watching,
-    /// Longest answer in bytes.
+    /// Maximum size of an answer in bytes.
     pub answer_bytes_max: usize,
 }
 
-/// Time between two looks for changes; `None` does not look.
+/// Interval of polling for changes; `None` disables polling.
 pub type Watching = Option<Duration>;
 
 impl ConfigServer {
-    /// The server that `location` (behind `configserver:`) and the properties name; `None` where
-    /// they switch it off.
+    /// The server of `location` (after `configserver:`) and the properties; `None` if the
+    /// properties disable it.
     pub(super) fn read(location: &str, properties: &mut Properties<'_>) -> Option<(Self, bool)> {
         let name = |rest: &str| format!("{PREFIX}.{rest}");
         if !properties.flag(&name("enabled"), true) {
@@ -101,7 +101,7 @@ impl ConfigServer {
         Some((server, fail_fast))
     }
 
-    /// Spring asks again only where a failure would end the start.
+    /// Spring retries only if a failure would end the start.
     fn retry(properties: &mut Properties<'_>, fail_fast: bool) -> Retry {
         let name = |rest: &str| format!("{PREFIX}.retry.{rest}");
         if !fail_fast && !properties.says(&format!("{PREFIX}.retry")) {
@@ -110,8 +110,8 @@ impl ConfigServer {
         retry(properties, &name)
     }
 
-    /// What of the server's answer stands where: over files, unless the properties say otherwise.
-    /// `legacy` is the way of a bootstrap file.
+    /// Level of the server's documents: above files, unless the properties say otherwise. `legacy`
+    /// is set for a bootstrap file.
     pub(super) fn level(properties: &mut Properties<'_>, legacy: bool) -> Option<Level> {
         let name = |rest: &str| format!("{PREFIX}.{rest}");
         let allows = properties.flag(&name("allow-override"), true);

@@ -1,18 +1,18 @@
-//! Whole rounds of imports against files and servers that exist only here.
+//! Complete imports against simulated files and servers.
 
 use super::{Content, Fetched, Import, Location, Outcome, Server};
 use crate::diagnostic::Severity;
 use crate::source::{Format, Source};
 use crate::{Loaded, Loader};
 
-/// Files by name, what servers answer by their shown name, and what counts besides.
+/// Files by name, answers of servers by display name, and variables.
 struct World<'a> {
     files: &'a [(&'a str, &'a str)],
     servers: &'a [(&'a str, Answers<'a>)],
     variables: &'a [(&'a str, &'a str)],
 }
 
-/// Parts of an answer: name, text, and whether it is for one profile.
+/// Parts of an answer: name, text, and whether it belongs to one profile.
 type Answers<'a> = &'a [(&'a str, &'a str, bool)];
 
 impl World<'_> {
@@ -98,13 +98,13 @@ fn value(loaded: &Loaded, name: &str) -> String {
     layers.resolve(&text).0.into_owned()
 }
 
-/// The value of `x` in a world of files alone.
+/// Checks the value of `x` with these files and no servers.
 fn check(files: &[(&str, &str)], base: &[&str], expected: &str) {
     let loaded = World { files, servers: &[], variables: &[] }.load(base);
     assert_eq!(value(&loaded, "x"), expected, "{:?}", loaded.diagnostics);
 }
 
-/// Messages from warnings up, as `severity message`.
+/// Messages of warnings and errors, as `severity message`.
 fn findings(loaded: &Loaded) -> Vec<String> {
     let worse = loaded.diagnostics.iter().filter(|found| found.severity > Severity::Note);
     worse.map(|found| format!("{} {}", found.severity.as_str(), found.message)).collect()
@@ -120,7 +120,7 @@ fn an_imported_file_wins_over_the_one_that_imports_it() {
     let deep = "spring.config.import: conf/a.yml\n";
     let a = "spring.config.import: b.yml\nx: a\n";
     check(&[("application.yml", deep), ("conf/a.yml", a), ("conf/b.yml", "x: b")], &base, "b");
-    // What follows the importing document wins over what that one imports.
+    // A later document overrides the imports of an earlier one.
     let later = "spring.config.import: a.yml\n---\nx: later\n";
     check(&[("application.yml", later), ("a.yml", "x: a")], &base, "later");
 }
@@ -133,7 +133,7 @@ fn imports_have_variants_for_profiles() {
     check(&files, &base, "a-dev");
     let files = [files[0], files[1], files[2], ("application-dev.yml", "x: app-dev")];
     check(&files, &base, "app-dev");
-    // An imported file may choose the profiles.
+    // An imported file may set the active profiles.
     let files = [
         ("application.yml", "spring.config.import: a.yml"),
         ("a.yml", "spring.profiles.active: dev"),
@@ -268,7 +268,7 @@ fn a_bootstrap_file_names_servers() {
     let Some(Server::Nacos(nacos)) = loaded.servers.get(1) else { panic!("{:?}", loaded.servers) };
     let refresh: Vec<bool> = nacos.items.iter().map(|item| item.refresh).collect();
     assert_eq!(refresh, [true, true, true, true]);
-    // The config server and Nacos are not needed, as Spring has it; Consul is.
+    // The config server and Nacos are optional, as in Spring; Consul is required.
     let away = World { files: &files, servers: &[], variables: &[] };
     let away = findings(&away.load(&["bootstrap.yml", "application.yml"]));
     let severities: Vec<&str> = away.iter().filter_map(|text| text.split(' ').next()).collect();

@@ -1,7 +1,7 @@
-//! URLs of servers with configuration, as they are shown.
+//! URLs of configuration servers, for display.
 
-/// A URL without user and password, and without a `/` at its end. Whatever is before an `@` may be
-/// a password with a `/` or `?` that should have been encoded.
+/// A URL without user and password, and without a trailing `/`. Everything before an `@` may be a
+/// password, even with an unencoded `/` or `?`.
 pub(super) fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

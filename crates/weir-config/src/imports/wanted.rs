@@ -1,4 +1,4 @@
-//! Which imports the documents read so far ask for.
+//! Imports that the documents read so far request.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use crate::spring::{self, Documents, Layers, Level, Node, Rank, below};
 
 /// The property.
 const IMPORT: &str = "spring.config.import";
-/// Imports that wait for profiles come over those that do not.
+/// Added to the rank of imports that need profiles, which override those that do not.
 const LATE: u32 = 1 << 16;
-/// Places of imports that no file asks for: over all files.
+/// Rank of imports that no file requests: they override all files.
 const OUTSIDE: u32 = 1 << 30;
 
-/// A text of an import, where it is written, and where what it names will stand.
+/// An import, its place, and the rank of the imported documents.
 struct Asked {
     text: String,
     at: Span,
@@ -29,8 +29,8 @@ struct Asked {
 }
 
 impl Imports {
-    /// What `documents` ask for that nobody has been asked for yet. Without profiles: the files
-    /// that documents without a condition ask for. With them: everything.
+    /// New imports that `documents` request. Without profiles: only files imported by unconditional
+    /// documents. With profiles: everything.
     pub(crate) fn wanted(
         &mut self,
         documents: &mut Documents,
@@ -67,7 +67,7 @@ impl Imports {
         wanted
     }
 
-    /// Whether nobody has asked for `place` before.
+    /// Whether `place` is requested for the first time.
     fn is_new(&mut self, place: String) -> bool {
         self.seen.insert(place)
     }
@@ -115,7 +115,7 @@ impl Imports {
         }
     }
 
-    /// What only Java can read.
+    /// Imports that only Java can read.
     fn foreign(
         &mut self,
         asked: &Asked,
@@ -193,7 +193,7 @@ impl Imports {
         Some(Import { location, optional, is_variant: false, at, rank, specific })
     }
 
-    /// `a-dev.yml` beside an imported `a.yml`.
+    /// Variants for profiles: `a-dev.yml` beside an imported `a.yml`.
     fn variants(&mut self, active: &[String]) -> Vec<Import> {
         let mut wanted = Vec::new();
         let files: Vec<(PathBuf, Rank, Option<Span>)> =
@@ -219,7 +219,7 @@ impl Imports {
         wanted
     }
 
-    /// What is read without an import: by a bootstrap file, and routes in one data id.
+    /// Imports without `spring.config.import`: of a bootstrap file, and routes in one data id.
     fn implied(&mut self, documents: &mut Documents, active: &[String]) -> Vec<Import> {
         if std::mem::replace(&mut self.has_bootstrapped, true) {
             return Vec::new();
@@ -248,14 +248,14 @@ impl Imports {
     }
 }
 
-/// The servers that bootstrap properties name: each with whether a start goes on without it, and
-/// where its answer stands.
+/// The servers of the bootstrap properties; each with whether it is optional, and the level of its
+/// answer.
 fn bootstrap(
     properties: &mut Properties<'_>,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(Server, bool, Level)> {
     let mut found = Vec::new();
-    // Over the environment, unless the properties say otherwise; for all servers alike.
+    // Above the environment, unless the properties say otherwise; for all servers alike.
     let level = ConfigServer::level(properties, true).unwrap_or(Level::Remote);
     if properties.says("spring.cloud.consul.config") {
         match ConsulServer::read("", properties) {
@@ -279,7 +279,7 @@ fn bootstrap(
     found
 }
 
-/// Every text of an import, in the order of what it is written in.
+/// All imports, in the order of the documents that contain them.
 fn asked(documents: &Documents, active: Option<&[String]>) -> Vec<Asked> {
     let layers = match active {
         Some(active) => documents.layers(active),
@@ -312,7 +312,7 @@ fn texts(
     let Some(node) = node else { return Vec::new() };
     let mut found: Vec<(Span, String)> = Vec::new();
     match node.kind() {
-        // A `:` at its end makes it a map; as the empty text it is told later.
+        // A trailing `:` makes it a map; it is reported later as an empty text.
         spring::Kind::List => found.extend(node.children().filter_map(|child| {
             let Some(text) = child.text() else { return Some((child.span(), String::new())) };
             let text = layers.resolve(&text).0.trim().to_owned();
@@ -331,7 +331,7 @@ fn texts(
         let place = u32::try_from(n).unwrap_or(LATE - 1).min(LATE - 1);
         Asked {
             at,
-            // A server is asked when profiles are known, and so comes over imported files.
+            // A server is queried once profiles are known, and so overrides imported files.
             rank: rank.below(if is_remote { place + LATE } else { place }),
             importer: importer.clone(),
             text,
@@ -342,7 +342,7 @@ fn texts(
 
 /// `a-dev.yml` for `a.yml`.
 fn with_profile(file: &Path, profile: &str) -> Option<PathBuf> {
-    // A profile is a name, not a way to another directory.
+    // A profile is a name: it must not lead to another directory.
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
     if !profile.chars().all(plain) {
         return None;

@@ -1,4 +1,4 @@
-//! `weir.mock`: API definitions that routes with `mock://NAME` are answered from.
+//! `weir.mock`: API definitions for routes with `mock://NAME`.
 
 mod written;
 
@@ -21,27 +21,27 @@ use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
 
 const NAME: &str = "weir.mock";
-/// Endings of definitions that are looked for in a folder.
+/// File extensions of definitions in a folder.
 const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
-/// The name of all definitions together.
+/// Name of the union of all definitions.
 const ALL: &str = "all";
 
-/// How files that the configuration names are read.
+/// Functions that read files named in the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct FileAccess {
-    /// The text of a file.
+    /// Reads a file.
     pub read: fn(&Path) -> io::Result<String>,
-    /// The bytes of a file, or enough to see that it is too long for a descriptor set.
+    /// Reads a file as bytes, or enough of it to see that it is too long for a descriptor set.
     pub read_bytes: ReadBytes,
-    /// The files in a folder.
+    /// Lists the files in a folder.
     pub list: fn(&Path) -> io::Result<Vec<PathBuf>>,
 }
 
 impl FileAccess {
-    /// Definitions in a folder, sorted.
+    /// The definitions in a folder, sorted.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The folder cannot be read.
     pub fn definitions(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut found = (self.list)(here)?;
@@ -53,10 +53,10 @@ impl FileAccess {
         Ok(found)
     }
 
-    /// The definition in a file, which may lead to others in its folder or below.
+    /// The definition in a file, which may reference files in its folder or below.
     ///
     /// # Errors
-    /// What is wrong with it, with its place.
+    /// The error with its place.
     pub fn definition(&self, path: &Path, name: &str) -> Result<Api, String> {
         let text = (self.read)(path).map_err(|error| error.to_string())?;
         let file = file_name(path);
@@ -64,18 +64,18 @@ impl FileAccess {
         read.map_err(|errors| told(&errors, &file, &text))
     }
 
-    /// The definition `text` of a file with those that it leads to, in its folder or below, as one
-    /// document; `None` if it leads to none.
+    /// The definition `text` of a file, merged with the files that it references, in its folder or
+    /// below, into one document; `None` if it references none.
     ///
     /// # Errors
-    /// What cannot be read, with its place.
+    /// The file that cannot be read, with the place of the reference.
     pub fn bundled(&self, path: &Path, text: &str) -> Result<Option<Value>, String> {
         let file = file_name(path);
         let bundled = Api::bundled(&file, text, &|other: &str| self.beside(path, other));
         bundled.map_err(|errors| told(&errors, &file, text))
     }
 
-    /// The text of a file that the one at `path` leads to.
+    /// The text of a file that the file at `path` references.
     fn beside(&self, path: &Path, other: &str) -> Result<String, String> {
         let folder = path.parent().unwrap_or(Path::new(""));
         (self.read)(&folder.join(other)).map_err(|error| error.to_string())
@@ -92,32 +92,31 @@ fn told(errors: &ReadErrors, file: &str, text: &str) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
-/// Definitions by the names that uris have for them.
+/// Definitions by their names in uris.
 #[derive(Debug, Default)]
 pub(crate) struct MocksByName {
     sources: ApiSources,
-    /// How those of the store are served.
+    /// Settings of the definitions in the store.
     common: CommonMocks,
     files: Vec<PathBuf>,
 }
 
-/// What is said of all definitions, those of the store too.
+/// Settings of all definitions, including those of the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommonMocks {
-    /// How they are served.
+    /// Options of serving.
     pub options: Options,
-    /// The overrides, for those that have such operations.
+    /// Overrides, for definitions that have such operations.
     pub settings: Settings,
 }
 
 impl MocksByName {
-    /// The files they were read from, those of broken ones too, and the folders that were looked
-    /// through.
+    /// The files that were read, including invalid ones, and the folders that were searched.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Those of the store.
+    /// The definitions of the store.
     pub fn table(&self) -> &Arc<MockTable> {
         self.sources.table()
     }
@@ -130,8 +129,9 @@ impl MocksByName {
         &self.common
     }
 
-    /// Those that a uri leads to: `mock://NAME`, `mock:` for all of the configuration,
-    /// `mock://store` and `mock://store/NAME`. `None` if it leads nowhere and none is configured.
+    /// The definitions of a uri: `mock://NAME`, `mock:` for all of the configuration,
+    /// `mock://store` and `mock://store/NAME`. `None` if there is no such name and no definition is
+    /// configured.
     pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
         let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -144,7 +144,7 @@ impl MocksByName {
     }
 }
 
-/// What the layers define.
+/// Reads the definitions of the layers.
 pub(crate) fn mocks(
     layers: &Layers<'_>,
     sources: &Sources,
@@ -187,7 +187,7 @@ pub(crate) fn mocks(
     MocksByName { sources, common: CommonMocks { options, settings: common }, files }
 }
 
-/// `callbacks.allow`: where mocks may send requests of their own.
+/// `callbacks.allow`: targets to which mocks may send requests of their own.
 fn callback_targets(fields: &mut Fields<'_, '_>) -> CallbackTargets {
     let Some(mut below) = fields.below("callbacks") else { return CallbackTargets::default() };
     below.only(&["allow"]);
@@ -202,7 +202,7 @@ fn callback_targets(fields: &mut Fields<'_, '_>) -> CallbackTargets {
     targets
 }
 
-/// Gives each definition those overrides of all that mean one of its operations.
+/// Applies each common override to the definitions that have its operation.
 fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [Mount]) {
     let nodes: Vec<_> = fields.node("overrides").into_iter().flat_map(Node::children).collect();
     for (at, own) in common.overrides.iter().enumerate() {
@@ -225,12 +225,12 @@ struct Reading<'a> {
     files: FileAccess,
     sources: &'a Sources,
     apis: Vec<Mount>,
-    /// Files and folders that were looked at.
+    /// Files and folders that were read.
     read: Vec<PathBuf>,
 }
 
 impl Reading<'_> {
-    /// One entry: in a list with a `name` if it is to have another than its file, in a map by name.
+    /// Reads an entry: of a list, with a `name` if it differs from its file's, or of a map by name.
     fn entry<'l>(&mut self, fields: &mut Fields<'_, 'l>, apis: Node<'l>, entry: Node<'l>) {
         let mut below = fields.of(entry, "apis");
         let is_text = entry.kind() != Kind::Map;
@@ -297,7 +297,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The files that are meant: beside the file that names them, unless the path is a whole one.
+    /// The files of a path, which is relative to the file that contains it unless it is absolute.
     fn paths(&mut self, written: &Written) -> Result<Vec<PathBuf>, String> {
         let text = written.text.strip_prefix("file:").unwrap_or(&written.text);
         let beside = Path::new(self.sources.name(written.at.source)).parent();

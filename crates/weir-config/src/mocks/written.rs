@@ -1,5 +1,4 @@
-//! What the configuration says of how definitions are served: read by `weir-mock`, told with the
-//! places of the configuration.
+//! Settings of API definitions: parsed by `weir-mock`, reported with places in the configuration.
 
 use serde_json::{Map, Number, Value};
 use weir_mock::Settings;
@@ -8,7 +7,7 @@ use crate::fields::Fields;
 use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, Scalar, key};
 
-/// The settings among the fields of one thing.
+/// The settings among the fields of an object.
 pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Settings {
     let named = Settings::NAMES.iter().filter_map(|name| Some((*name, fields.node(name)?)));
     let named: Vec<(&str, Node<'_>)> = named.collect();
@@ -23,7 +22,7 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Settings {
     settings
 }
 
-/// A node as JSON; placeholders of Spring are resolved.
+/// A node as JSON, with Spring's placeholders resolved.
 fn value(layers: &Layers<'_>, node: Node<'_>) -> Value {
     match node.kind() {
         Kind::List => node.children().map(|child| value(layers, child)).collect(),
@@ -45,7 +44,7 @@ fn value(layers: &Layers<'_>, node: Node<'_>) -> Value {
     }
 }
 
-/// Where a JSON pointer leads; the nearest place above it if it leads nowhere.
+/// Place of a JSON pointer, or of its nearest existing ancestor.
 fn place(named: &[(&str, Node<'_>)], pointer: &str) -> Option<Span> {
     let mut parts = pointer.split('/').skip(1);
     let first = parts.next()?;

@@ -1,4 +1,4 @@
-//! Reads `dubbo` of a pipeline: bounds of messages, and of connections that consumers share.
+//! Reads `dubbo` of a pipeline: limits of messages, and of connections that consumers share.
 
 use weir_snapshot::{DubboSettings, Sharing};
 
@@ -6,19 +6,20 @@ use crate::fields::Fields;
 use crate::spring::Node;
 use crate::value::data_size;
 
-/// What `dubbo` may hold, in YAML and in an ini file.
+/// Fields of `dubbo`, in YAML and in ini files.
 pub(crate) const FIELDS: &[&str] = &["max", "shared", "connections", "calls", "backlog"];
 
-/// Fields that only count for connections that are shared.
+/// Fields that apply only to shared connections.
 const OF_SHARED: &[&str] = &["connections", "calls", "backlog"];
 
-/// Bytes of a body; as in Dubbo itself.
+/// Default maximum size of a body in bytes, as in Dubbo itself.
 const BODY_MAX: usize = 8 * 1024 * 1024;
-/// A consumer of Dubbo has one connection to a provider too.
+/// Default number of connections to a provider; a consumer of Dubbo has one, too.
 const CONNECTIONS_MAX: usize = 1;
-/// More than the 200 threads of a provider by default: those beyond wait in its queue.
+/// Default number of concurrent calls. More than a provider's default of 200 threads: further calls
+/// wait in its queue.
 const CALLS_MAX: usize = 4_096;
-/// Bytes that wait for one consumer.
+/// Default number of bytes that may wait for one consumer.
 const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// `dubbo`.

@@ -1,6 +1,6 @@
-//! Bytes that texts of pipelines stand for.
+//! Escapes in texts of pipelines.
 
-/// `\r`, `\n`, `\t`, `\\` and `\xNN`, as an ini file or single quotes leave them.
+/// Decodes `\r`, `\n`, `\t`, `\\` and `\xNN`, which ini files and single-quoted YAML keep.
 pub(super) fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text.chars();

@@ -1,4 +1,4 @@
-//! Reads how messages on a plain TCP connection are cut and answered.
+//! Reads the framing of messages on a plain TCP connection, and their answers.
 
 use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::spring::Node;
 use crate::value::data_size;
 
-/// What `frame` may hold, in YAML and in an ini file.
+/// Fields of `frame`, in YAML and in ini files.
 pub(crate) const FIELDS: &[&str] = &[
     "kind",
     "size",
@@ -27,7 +27,7 @@ pub(crate) const FIELDS: &[&str] = &[
 ];
 
 const MAX_BYTES: usize = 64 * 1024;
-/// The most that `max` may be: each connection may hold one such message.
+/// Upper limit of `max`: each connection may buffer one such message.
 const MAX_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// `frame`.

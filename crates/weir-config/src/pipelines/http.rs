@@ -1,4 +1,4 @@
-//! A pipeline that speaks HTTP: a route table of its own, with one route.
+//! HTTP pipelines: a route table of their own, with one route.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::compile::Compiler;
 use crate::fields::Fields;
 use weir_snapshot::{Snapshot, Upstream};
 
-/// The table of the pipeline `id`. Problems are noted, and there is none then.
+/// The table of the pipeline `id`; `None` after reporting problems.
 pub(super) fn table(
     fields: &mut Fields<'_, '_>,
     compiler: &Compiler,
@@ -39,7 +39,7 @@ pub(super) fn table(
             return None;
         }
     };
-    // Nobody else holds it yet.
+    // No other reference exists yet.
     let mut route = Arc::into_inner(route)?;
     if addresses.len() > 1 {
         route.target.upstream = Upstream::Balanced(Arc::new(service(id, addresses)));
@@ -53,7 +53,8 @@ fn named(name: &str, args: &[(&str, &str)]) -> NamedArgs {
     NamedArgs { name: name.into(), args: args.collect() }
 }
 
-/// The upstreams in turn, by weight: each as often in the list as its weight says, spread evenly.
+/// A service with weighted round robin: each upstream is in the list as often as its weight, evenly
+/// spread.
 fn service(id: &str, addresses: &[Address]) -> Service {
     let instances: BTreeMap<String, (Arc<Instance>, u32)> = addresses
         .iter()

@@ -1,4 +1,4 @@
-//! Reads whether a pipeline takes and sends PROXY headers.
+//! Reads the PROXY protocol settings of a pipeline.
 
 use std::net::IpAddr;
 

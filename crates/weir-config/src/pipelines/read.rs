@@ -1,4 +1,4 @@
-//! From `weir.pipelines` to pipelines.
+//! Reads `weir.pipelines`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -36,10 +36,10 @@ const FIELDS: &[&str] = &[
     "dubbo",
 ];
 
-/// Fields of one protocol, by its name.
+/// Fields for one protocol, named after it.
 const OWN: &[&str] = &["socks", "frame", "dubbo"];
 
-/// What each protocol has no use for, and why.
+/// Fields that a protocol does not support, with the reason.
 const USELESS: &[(&str, &[&str], &str)] = &[
     ("http", &["balance", "slow-start"], "its upstreams have their turns by weight"),
     ("http", &["check"], "an instance that cannot be reached is passed over"),
@@ -51,7 +51,7 @@ const USELESS: &[(&str, &[&str], &str)] = &[
     ("frame", &["routes"], "its messages say nothing that could be chosen by"),
 ];
 
-/// Every pipeline of the layers: a list, or a map by id. Problems are noted, and refuse the
+/// All pipelines of the layers: a list, or a map by id. Problems are reported, and reject the
 /// configuration.
 pub(crate) fn pipelines(
     layers: &Layers<'_>,
@@ -78,7 +78,7 @@ pub(crate) fn pipelines(
     all
 }
 
-/// Whether one who listens on `address` gets in the way of those in `others`.
+/// Whether a listener on `address` conflicts with one of `others`.
 fn clash(others: &[SocketAddr], address: SocketAddr) -> bool {
     others.iter().any(|other| {
         address.port() != 0
@@ -89,7 +89,7 @@ fn clash(others: &[SocketAddr], address: SocketAddr) -> bool {
     })
 }
 
-/// What is written of each pipeline, by id, the highest layer first.
+/// The nodes of each pipeline, by id, from the highest layer down.
 fn written<'l>(
     layers: &Layers<'l>,
     problems: &mut Vec<Diagnostic>,
@@ -97,7 +97,7 @@ fn written<'l>(
     let mut all: Vec<(String, Vec<Node<'l>>)> = Vec::new();
     let mut has_list = false;
     for node in layers.all(NAME) {
-        // As everywhere, a list takes the place of those of lower layers.
+        // As everywhere, a list replaces those of lower layers.
         let is_list = node.kind() == Kind::List;
         if is_list && std::mem::replace(&mut has_list, true) {
             continue;
@@ -160,7 +160,7 @@ impl Reading<'_, '_> {
         let protocol = self.protocol(&name, &addresses, has_way, &mut listen);
         let limit_name = self.limit_name();
         let limit = match protocol {
-            // There the limit is a filter of the route.
+            // In HTTP pipelines the limit is a filter of the route.
             Some(Protocol::Http(_)) => None,
             _ => self.limit(),
         };
@@ -216,7 +216,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Refuses what is written and the protocol has no use for.
+    /// Reports fields that the protocol does not support.
     fn useless(&mut self, protocol: &str) {
         let mut refuse = |name: &str, why: &str| {
             if let Some(node) = self.fields.node(name) {
@@ -232,7 +232,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The name by which operators find the limit.
+    /// Name of the limit, for operators.
     fn limit_name(&self) -> Option<String> {
         let text = self.fields.text("limit")?.text;
         let options = self.compiler.filter_options();
@@ -285,7 +285,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// `0.0.0.0:8080`, `[::]:8080`, `:8080`, `8080`, `localhost:8080`; one or several.
+/// Addresses: `0.0.0.0:8080`, `[::]:8080`, `:8080`, `8080`, `localhost:8080`; one or several.
 fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
     let help = "write `address:port`, such as `0.0.0.0:8080` or `127.0.0.1:8080`";
     let mut all = Vec::new();

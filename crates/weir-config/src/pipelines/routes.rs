@@ -1,4 +1,4 @@
-//! Reads the groups of upstreams of a pipeline, and which of them a connection or a call goes to.
+//! Reads the routes of a pipeline: upstream groups, and the conditions that choose them.
 
 use weir_balance::{Balance, Directory};
 use weir_snapshot::{Fits, Pattern, PipelineRoute};
@@ -7,7 +7,7 @@ use super::upstreams::{addresses, group};
 use crate::fields::{Fields, Written};
 use crate::spring::Kind;
 
-/// `routes` of a pipeline that speaks `protocol`.
+/// `routes` of a pipeline with the protocol `protocol`.
 pub(super) fn routes(
     fields: &mut Fields<'_, '_>,
     protocol: &str,

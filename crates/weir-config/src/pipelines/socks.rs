@@ -1,4 +1,4 @@
-//! Reads who may use a SOCKS proxy, and what for.
+//! Reads the access rules of a SOCKS proxy.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::spring::Kind;
 
-/// `socks`. A proxy that everybody could use listens on loopback only; that is said.
+/// `socks`. A proxy without any access rules listens on loopback only, which is reported.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
     let mut rules = SocksRules::default();
     if let Some(mut below) = fields.below("socks") {
@@ -58,7 +58,7 @@ fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
     users
 }
 
-/// A list of rules, or a text of several with blanks between them.
+/// A list of rules, or a text of rules separated by blanks.
 fn addresses(fields: &mut Fields<'_, '_>, name: &str) -> Vec<AddressRule> {
     let Some(node) = fields.node(name) else { return Vec::new() };
     let nodes: Vec<_> = match node.kind() {

@@ -1,4 +1,4 @@
-//! Upstreams of a pipeline, as they are written.
+//! Reads the upstreams of a pipeline.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::fields::{Fields, Written};
 use crate::source::Span;
 use crate::spring::Kind;
 
-/// An upstream as it is written.
+/// An upstream as written.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub host: String,
@@ -19,7 +19,7 @@ pub(super) struct Address {
 
 const EXPECTED: &str = "write `host:port`, or `{ address: host:port, weight: 2 }`";
 
-/// The upstreams that `upstream` names: one or several, each with a weight.
+/// The upstreams of `upstream`: one or several, each with a weight.
 pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
     let Some(node) = fields.node("upstream") else { return Vec::new() };
     let nodes: Vec<_> = match node.kind() {
@@ -31,7 +31,7 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
         if node.kind() != Kind::Map {
             let Written { text, at } = fields.text_of(node);
             for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-                // As nginx and HAProxy write it: `host:port weight=2`.
+                // The syntax of nginx and HAProxy: `host:port weight=2`.
                 let mut words = part.split_whitespace();
                 let address = words.next().unwrap_or_default().to_owned();
                 let weight = words.next().map(|word| word.strip_prefix("weight=").unwrap_or(word));
@@ -78,10 +78,10 @@ fn one(fields: &mut Fields<'_, '_>, address: &Written, weight: Option<Written>) 
     Some(Address { host: host.to_ascii_lowercase(), port, weight })
 }
 
-/// The greatest weight of an upstream, as of HAProxy.
+/// Maximum weight of an upstream, as in HAProxy.
 const WEIGHT_MAX: u32 = 256;
 
-/// A group of `addresses`, with what is known of them.
+/// A group of `addresses`, with their known state.
 pub(super) fn group(
     directory: &Directory,
     pipeline: &str,
@@ -111,7 +111,7 @@ pub(super) fn balance(fields: &mut Fields<'_, '_>) -> Balance {
     fields.value("balance", expected, read).unwrap_or_default()
 }
 
-/// Notes that a pipeline leads nowhere.
+/// Reports a pipeline without upstreams.
 pub(super) fn missing(fields: &mut Fields<'_, '_>, at: Span) {
     let help =
         "write `upstream: host:port`; in an ini file a module `name = proxy` with `upstream`";

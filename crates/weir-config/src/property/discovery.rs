@@ -8,8 +8,8 @@ use crate::spring::{self, Layers, Node};
 use weir_snapshot::Discovery;
 use weir_snapshot::{Secret, Settings};
 
-/// Registries. What Spring's clients know besides and weir has no use for is not listed: Spring's
-/// own keys below these prefixes are never reported as unknown.
+/// Registries. Properties of Spring's clients that weir does not need are not listed: Spring's own
+/// keys below these prefixes are never reported as unknown.
 pub(super) static DISCOVERY: &[PropertySpec] = &[
     PropertySpec::new(
         "spring.application.name",
@@ -350,7 +350,8 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
     ),
 ];
 
-/// What has a name that the operator chooses, and which registries are there at all.
+/// Reads properties with names that the operator chooses, and detects which registries are
+/// configured.
 pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
     let discovery: &mut Discovery = &mut settings.discovery;
     let eureka = &mut discovery.eureka;
@@ -359,7 +360,7 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
     eureka.zones = lists(layers, "eureka.client.availability-zones");
     eureka.metadata = texts(layers, "eureka.instance.metadata-map");
     let consul = &mut discovery.consul;
-    // As a configuration server alone it lists no services.
+    // A `config` section alone configures a configuration server, not a registry.
     let is_registry = |node: Node<'_>| !spring::key::same(node.key(), "config");
     consul.configured = layers.all("spring.cloud.consul").flat_map(Node::children).any(is_registry);
     consul.datacenters = texts(layers, "spring.cloud.consul.discovery.datacenters");
@@ -379,13 +380,13 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
     discovery.locator = on == Some(true);
 }
 
-/// The text at `path`, with its placeholders filled in.
+/// The text at `path`, with its placeholders resolved.
 pub(super) fn text(layers: &Layers<'_>, path: &str) -> Option<String> {
     let text = layers.find(path)?.text()?;
     Some(layers.resolve(&text).0.into_owned())
 }
 
-/// The truth value at `path`.
+/// The boolean at `path`.
 pub(super) fn flag(layers: &Layers<'_>, path: &str) -> Option<bool> {
     flag_of(layers, layers.find(path)?)
 }
@@ -394,7 +395,7 @@ fn flag_of(layers: &Layers<'_>, node: Node<'_>) -> Option<bool> {
     crate::value::bool(&layers.resolve(&node.text()?).0)
 }
 
-/// Whether anything is written there: an empty key configures nothing.
+/// Whether a node has any children: an empty key configures nothing.
 fn says(node: Node<'_>) -> bool {
     node.children().next().is_some()
 }

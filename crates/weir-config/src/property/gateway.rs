@@ -7,7 +7,7 @@ const LATER_UPSTREAM_TLS: &str =
 const NO_PROXY: &str = "weir connects to upstreams directly; route to the proxy itself instead";
 const ALWAYS_FLUSHED: &str = "weir passes every part of a body on at once, whatever its type";
 
-/// Everything but routes, filters and their switches.
+/// Everything except routes, filters and their switches.
 pub(super) static GATEWAY: &[PropertySpec] = &[
     PropertySpec::gateway(
         "enabled",

@@ -1,8 +1,8 @@
-//! Properties of imports. They are read before the others: by `imports`.
+//! Properties of imports. They are read before the others, by `imports`.
 
 use super::{Kind, PropertySpec, Usage};
 
-/// `spring.config.*` and what weir adds.
+/// `spring.config.*` and weir's additions.
 pub(super) static IMPORTS: &[PropertySpec] = &[
     PropertySpec::new(
         "spring.config.import",

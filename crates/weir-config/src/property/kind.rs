@@ -1,13 +1,13 @@
-//! What a property takes.
+//! Types of properties.
 
-/// What a property takes.
+/// Type of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// A text that is never shown.
+    /// A text that is never displayed.
     Secret,
-    /// A whole number from the first to the second.
+    /// A whole number in this inclusive range.
     Int(i64, i64),
     /// `true` or `false`.
     Bool,
@@ -15,7 +15,7 @@ pub enum Kind {
     Duration,
     /// `5MB`, or bytes.
     DataSize,
-    /// The same, from the first to the second number of bytes.
+    /// A size in this inclusive range of bytes.
     SizeBetween(u64, u64),
     /// Several texts: a list, or one text with commas.
     List,
@@ -25,6 +25,6 @@ pub enum Kind {
     Address,
     /// `true`, `false`, or a name for Via.
     Via,
-    /// A tree of its own.
+    /// A subtree, which is read separately.
     Tree,
 }

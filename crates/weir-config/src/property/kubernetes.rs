@@ -173,7 +173,8 @@ pub(super) static KUBERNETES: &[PropertySpec] = &[
 
 const DISCOVERY: &str = "spring.cloud.kubernetes.discovery";
 
-/// What has a name that the operator chooses, and what depends on two properties.
+/// Reads properties with names that the operator chooses, and those that depend on another
+/// property.
 pub(super) fn finish(kubernetes: &mut Kubernetes, layers: &Layers<'_>) {
     kubernetes.labels = texts(layers, &format!("{DISCOVERY}.service-labels"));
     let prefix = |kind: &str, default: &str| {

@@ -28,8 +28,8 @@ pub use spec::{PropertySpec, Root, Usage};
 pub(crate) use unknown::unknown;
 pub use value::Value;
 
-/// Every property, in the order in which they are applied: where two set the same field, the later
-/// one wins.
+/// Every property, in the order in which they are applied: if two set the same field, the later one
+/// wins.
 pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
     weir::COMPAT
         .iter()

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
 use crate::spring::{self, Layers, Node, Trouble};
 use weir_snapshot::{ADMIN_PORT, FIXED_POOL_SIZE, Settings};
 
-/// The settings that `layers` hold; what cannot be read keeps its default.
+/// The settings of `layers`; invalid values keep their default.
 pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Settings {
     let mut settings = Settings::default();
     for spec in registry() {
@@ -32,8 +32,8 @@ pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> S
     settings
 }
 
-/// The value of the property called `name` as `layers` have it, before there are settings; `None`
-/// if it is not there, empty or wrong.
+/// The value of the property `name` in `layers`, before there are settings; `None` if it is
+/// missing, empty or invalid.
 pub(crate) fn one(
     layers: &Layers<'_>,
     name: &str,
@@ -44,7 +44,7 @@ pub(crate) fn one(
     read(layers, spec, node, problems)
 }
 
-/// The value of one property; `None` if it is empty or wrong.
+/// The value of one property; `None` if it is empty or invalid.
 fn read(
     layers: &Layers<'_>,
     spec: &PropertySpec,
@@ -85,7 +85,7 @@ fn read(
     }
 }
 
-/// Reports a placeholder of a property that cannot be filled in.
+/// Reports a placeholder of a property that cannot be resolved.
 pub(crate) fn report(
     trouble: Option<Trouble>,
     name: &str,
@@ -108,7 +108,8 @@ pub(crate) fn report(
     problems.push(diagnostic.at(node.span()).secret(is_secret(name)));
 }
 
-/// A property that changes nothing here is only worth a word if it asks for something.
+/// Whether an unsupported property is set to a value that would change something; otherwise it need
+/// not be reported.
 fn asks(layers: &Layers<'_>, spec: &PropertySpec, node: Node<'_>) -> bool {
     let Some(text) = node.text() else { return !is_off(layers, node) };
     let text = layers.resolve(&text).0;
@@ -136,13 +137,13 @@ fn unsupported(
     problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
 }
 
-/// Whether a tree says that it is switched off.
+/// Whether a subtree is disabled.
 fn is_off(layers: &Layers<'_>, node: Node<'_>) -> bool {
     let text = spring::child(node, "enabled").and_then(Node::text);
     text.is_some_and(|text| crate::value::bool(&layers.resolve(&text).0) == Some(false))
 }
 
-/// TLS or a proxy that is asked for must not be left out in silence.
+/// Reports a request for TLS or a proxy, which must not be ignored silently.
 fn refused(
     layers: &Layers<'_>,
     spec: &PropertySpec,
@@ -163,7 +164,8 @@ fn refused(
     );
 }
 
-/// The admin API has the next port where the gateway itself is told to take its default one.
+/// Moves the admin API to the next port if the gateway itself is configured to use its default
+/// port.
 fn keep_admin_apart(settings: &mut Settings, layers: &Layers<'_>) {
     let is_taken = settings.listen.port() == ADMIN_PORT;
     if is_taken && !settings.management.is_configured() && layers.find("weir.admin.port").is_none()
@@ -172,7 +174,7 @@ fn keep_admin_apart(settings: &mut Settings, layers: &Layers<'_>) {
     }
 }
 
-/// What depends on two properties at once.
+/// Derives settings that depend on two properties.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
     super::discovery::finish(settings, layers);
     super::kubernetes::finish(&mut settings.discovery.kubernetes, layers);

@@ -1,4 +1,4 @@
-//! The registry as a JSON Schema for editors and as a reference for readers.
+//! The registry as JSON Schema for editors, and as a reference.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::{Kind, PropertySpec, Root, Usage, registry};
 /// Pattern for any key.
 const ANY: &str = "^.*$";
 
-/// JSON Schema (2020-12) of a configuration file. Keys of other parts of Spring are let through.
+/// JSON Schema (2020-12) of a configuration file. Other keys of Spring are allowed.
 pub fn json_schema() -> Value {
     let mut root = Map::new();
     for spec in registry() {
@@ -76,7 +76,7 @@ fn of(spec: &PropertySpec) -> Value {
     schema
 }
 
-/// Shape of the trees that routes are made of.
+/// Schema of the subtrees that define routes.
 fn tree(name: &str) -> Value {
     match name {
         "routes" => json!({ "type": "array", "items": route(true) }),
@@ -98,7 +98,7 @@ fn tree(name: &str) -> Value {
     }
 }
 
-/// One route; `text` allows it in one line, as `id=uri, Path=/x`.
+/// Schema of a route; `text` allows the one-line form `id=uri, Path=/x`.
 fn route(text: bool) -> Value {
     let route = json!({
         "type": "object",
@@ -135,7 +135,8 @@ fn route(text: bool) -> Value {
     if text { json!({ "anyOf": [route, { "type": "string" }] }) } else { route }
 }
 
-/// One group: what routes have, and a list of them that may leave out what the group gives.
+/// Schema of a group: fields of routes, and a list of routes whose fields may be inherited from the
+/// group.
 fn group() -> Value {
     let mut shared = route(false);
     if let Some(fields) = shared.get_mut("properties").and_then(Value::as_object_mut) {
@@ -154,7 +155,7 @@ fn group() -> Value {
     shared
 }
 
-/// A list of predicates or filters, as shortcuts or with named arguments.
+/// Schema of a list of predicates or filters, as shortcuts or with named arguments.
 fn named<B>(specs: &[&Spec<B>]) -> Value {
     let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
     let long: Vec<Value> = specs.iter().map(|spec| long(spec)).collect();

@@ -8,7 +8,7 @@ use weir_snapshot::Access;
 const LATER_TLS: &str =
     "weir does not serve TLS yet: let a proxy in front end it, and remove the property";
 
-/// `server.*` and what else Spring Boot's server reads.
+/// `server.*` and other properties of Spring Boot's server.
 pub(super) static SERVER: &[PropertySpec] = &[
     PropertySpec::new(
         "server.port",
@@ -162,7 +162,7 @@ pub(super) static SERVER: &[PropertySpec] = &[
     ),
 ];
 
-/// `management.*`, as far as weir has endpoints.
+/// `management.*`, for the endpoints that weir has.
 pub(super) static MANAGEMENT: &[PropertySpec] = &[
     PropertySpec::new(
         "management.server.port",

@@ -1,4 +1,4 @@
-//! One entry of the registry, and the prefixes that names lie below.
+//! Entries of the registry, and prefixes of property names.
 
 use weir_snapshot::Settings;
 
@@ -9,52 +9,52 @@ use super::value::Value;
 pub(crate) const PREFIX: &str = "spring.cloud.gateway.server.webflux";
 /// Prefix up to 4.2.
 pub(crate) const OLD_PREFIX: &str = "spring.cloud.gateway";
-/// Prefixes of the other server, Spring Cloud Gateway Server MVC, the newer one first. Routes are
-/// read below them, too.
+/// Prefixes of the other server, Spring Cloud Gateway Server MVC, the newer one first. Routes below
+/// them are read, too.
 pub(crate) const MVC_PREFIXES: [&str; 2] =
     ["spring.cloud.gateway.server.webmvc", "spring.cloud.gateway.mvc"];
 
-/// One property: its name, what it takes, what it is for.
+/// A property: its name, type and purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct PropertySpec {
-    /// Where it lies.
+    /// Root of its name.
     pub root: Root,
     /// Kebab-case name below its root; `*` stands for any one segment.
     pub name: &'static str,
-    /// What it takes.
+    /// Its type.
     pub kind: Kind,
-    /// Text of the default; `None` is unset.
+    /// Text of the default; `None` means not set.
     pub default: Option<&'static str>,
     /// One or two sentences for the reference.
     pub doc: &'static str,
-    /// What becomes of it.
+    /// How weir uses it.
     pub usage: Usage,
 }
 
-/// Where a property lies.
+/// Root of a property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// The name is whole.
+    /// No prefix: the name is complete.
     Plain,
     /// Below `spring.cloud.gateway.server.webflux`, or the old `spring.cloud.gateway`.
     Gateway,
 }
 
-/// What becomes of a property.
+/// How weir uses a property.
 #[derive(Clone, Copy, Debug)]
 pub enum Usage {
-    /// It is a field of [`Settings`].
+    /// It sets a field of [`Settings`].
     Sets(fn(&mut Settings, &Value)),
-    /// Routes, filters or CORS are made from it.
+    /// It is read separately, for routes, filters or CORS.
     Read,
-    /// weir needs it for nothing, and why.
+    /// weir does not need it, for this reason.
     Ignored(&'static str),
-    /// weir does not follow it; the text says what to do instead.
+    /// weir does not support it; the text is the remedy.
     Unsupported(&'static str),
-    /// weir does not follow it, and it would be unsafe to run without: the configuration is
-    /// refused.
+    /// weir does not support it, and it would be unsafe to run without: the configuration is
+    /// rejected.
     Refused(&'static str),
-    /// The same, unless `weir.security.ignore-spring-security` is true.
+    /// As `Refused`, unless `weir.security.ignore-spring-security` is true.
     Protects(&'static str),
 }
 
@@ -79,7 +79,7 @@ impl PropertySpec {
         Self { root: Root::Gateway, name, kind, default, doc, usage }
     }
 
-    /// The whole name, under the new prefix.
+    /// The full name, with the new prefix.
     pub fn full_name(&self) -> String {
         match self.root {
             Root::Plain => self.name.to_owned(),
@@ -87,7 +87,7 @@ impl PropertySpec {
         }
     }
 
-    /// The whole names it is read under, the first one first.
+    /// All full names, in order of priority.
     pub(crate) fn names(&self) -> Vec<String> {
         match self.root {
             Root::Plain => vec![self.full_name()],

@@ -1,6 +1,6 @@
-//! Keys that no property has: misspelt, misplaced, or of the other server.
+//! Unknown keys: misspelt, misplaced, or of the other server.
 //!
-//! Looks below `weir` and below the gateway's prefixes only; the rest belongs to Spring.
+//! Searches below `weir` and the gateway's prefixes only; all other keys belong to Spring.
 
 use super::{Kind, MVC_PREFIXES, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -8,10 +8,10 @@ use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
 use crate::value::nearest;
 use weir_snapshot::ScgLine;
 
-/// Most findings of one configuration about unknown keys.
+/// Maximum number of findings about unknown keys.
 const FINDINGS_MAX: usize = 100;
 
-/// What differs between the routes of the two servers.
+/// Differences between the routes of the two servers.
 const MVC_ROUTES: &str = "predicates and filters are those of WebFlux: CircuitBreaker takes `name` \
                           for `id`, Retry its own arguments, and `default-filters` and \
                           `globalcors` apply, which the MVC server does not have";
@@ -45,8 +45,8 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// Spring Cloud Gateway has not read the old prefix since 4.3; weir does. That may surprise
-    /// most where both are used and something was left behind.
+    /// Reports use of the old prefix, which Spring Cloud Gateway ignores since 4.3 but weir reads.
+    /// This may surprise most if both prefixes are used and some properties were left behind.
     fn old_prefix(&mut self, layers: &Layers<'_>) {
         let own =
             |node: Node<'_>| !["server", "mvc"].iter().any(|name| key::same(name, node.key()));
@@ -87,7 +87,8 @@ impl Search<'_> {
         }
     }
 
-    /// Below the old prefix lie the new one and the MVC server's, too.
+    /// Checks keys below the old prefix, which also contains the new one and that of the MVC
+    /// server.
     fn old(&mut self, node: Node<'_>) {
         for entry in node.children() {
             let name = entry.key();
@@ -107,7 +108,7 @@ impl Search<'_> {
         }
     }
 
-    /// Routes of the MVC server run; of the rest it is said what to write instead.
+    /// Routes of the MVC server are used; for its other properties the replacement is reported.
     fn mvc(&mut self, root: Node<'_>) {
         for prefix in MVC_PREFIXES {
             let Some(node) = below(root, prefix) else { continue };
@@ -204,7 +205,7 @@ impl Search<'_> {
         self.problems.push(diagnostic.at(at));
     }
 
-    /// `'/**'` without brackets loses its slash and stars under Spring.
+    /// Without brackets, `'/**'` loses its slash and stars in Spring.
     fn bare_pattern(&mut self, entry: Node<'_>, spec: &PropertySpec) {
         if !spec.name.starts_with("globalcors.cors-configurations") || entry.bracketed() {
             return;
@@ -216,7 +217,7 @@ impl Search<'_> {
         self.problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
     }
 
-    /// Only what cannot come from Kubernetes (`WEIR_PORT_…`, `WEIR_SERVICE_…`).
+    /// Reports only variables that Kubernetes does not set (`WEIR_PORT_…`, `WEIR_SERVICE_…`).
     fn variables(&mut self, root: Node<'_>) {
         let Some(weir) = child(root, "weir") else { return };
         for entry in weir.children() {
@@ -232,7 +233,7 @@ impl Search<'_> {
     }
 }
 
-/// What to write for a property of the MVC server.
+/// The replacement of a property of the MVC server.
 fn instead(name: &str) -> String {
     let twins = [
         ("http-client", "httpclient.connect-timeout` and `response-timeout"),
@@ -249,9 +250,9 @@ fn instead(name: &str) -> String {
 }
 
 enum Found {
-    /// The path is a property, or lies in its tree.
+    /// The path is a property, or is within its subtree.
     Property(&'static PropertySpec),
-    /// Properties lie below the path.
+    /// Properties exist below the path.
     Inside,
     Nothing,
 }
@@ -284,7 +285,7 @@ fn find(root: Root, path: &[String]) -> Found {
     }
 }
 
-/// Names that could stand where an unknown one does.
+/// Valid names at the position of an unknown one.
 fn siblings(root: Root, path: &[String]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for spec in registry().filter(|spec| spec.root == root) {
@@ -300,7 +301,7 @@ fn siblings(root: Root, path: &[String]) -> Vec<&'static str> {
     names
 }
 
-/// The property whose name ends in, or starts with, a key found somewhere else.
+/// A property whose name starts or ends with a misplaced key.
 fn elsewhere(root: Root, name: &str) -> Option<&'static PropertySpec> {
     let mut specs = registry().filter(|spec| spec.root == root);
     specs.find(|spec| {

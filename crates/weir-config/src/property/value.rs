@@ -1,4 +1,4 @@
-//! A property's value, read as its kind.
+//! Values of properties, parsed by type.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -8,19 +8,19 @@ use weir_filter::forwarding::via::Via;
 use super::Kind;
 use crate::value;
 
-/// A value of one of the kinds. The accessors of other kinds give an empty value; a setter asks for
-/// the kind that its own entry declares.
+/// A value of one of the types. Accessors of other types return an empty value; a setter uses the
+/// type that its own entry declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Text, secret or choice.
     Text(String),
     /// Whole number.
     Int(i64),
-    /// Truth value.
+    /// Boolean.
     Bool(bool),
     /// Duration.
     Duration(Duration),
-    /// Bytes.
+    /// Size in bytes.
     Size(u64),
     /// Texts.
     List(Vec<String>),
@@ -29,10 +29,10 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads `text` as `kind`.
+    /// Parses `text` as `kind`.
     ///
     /// # Errors
-    /// What would be a value instead.
+    /// The expected syntax.
     pub(crate) fn parse(kind: Kind, text: &str) -> Result<Self, String> {
         let trimmed = text.trim();
         match kind {
@@ -81,17 +81,17 @@ impl Value {
         if let Self::Int(n) = self { *n } else { 0 }
     }
 
-    /// The number as a count; its kind has no negative ones.
+    /// The number as a count; its type excludes negative numbers.
     pub fn count(&self) -> usize {
         usize::try_from(self.int()).unwrap_or_default()
     }
 
-    /// The number as a port or status; its kind has no others.
+    /// The number as a port or status; its type excludes others.
     pub fn short(&self) -> u16 {
         u16::try_from(self.int()).unwrap_or_default()
     }
 
-    /// The truth value.
+    /// The boolean.
     pub fn bool(&self) -> bool {
         matches!(self, Self::Bool(true))
     }
@@ -101,7 +101,7 @@ impl Value {
         if let Self::Duration(duration) = self { *duration } else { Duration::ZERO }
     }
 
-    /// The bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         if let Self::Size(size) = self { *size } else { 0 }
     }
@@ -125,7 +125,7 @@ fn int(text: &str, min: i64, max: i64) -> Result<Value, String> {
     })
 }
 
-/// A number of bytes as it is written in a configuration.
+/// A size in the notation of a configuration.
 pub(super) fn shown_size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
     let unit = UNITS.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));

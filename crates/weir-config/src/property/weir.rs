@@ -6,7 +6,7 @@ use super::{Kind, PropertySpec, Usage};
 use weir_snapshot::AmbiguousPaths;
 use weir_snapshot::{AccessLog, AccessLogFormat, ScgLine, Secret};
 
-/// Applied first: other properties may override what the chosen line of SCG brings.
+/// Applied first: other properties may override the defaults of the chosen SCG line.
 pub(super) static COMPAT: &[PropertySpec] = &[
     PropertySpec::new(
         "weir.compat.scg",
@@ -54,9 +54,9 @@ pub(super) static COMPAT: &[PropertySpec] = &[
     ),
 ];
 
-/// Least and greatest buffer that a worker reads into.
+/// Minimum and maximum size of a worker's read buffer.
 const READ_BUFFER_BYTES: (u64, u64) = (4 << 10, 1 << 20);
-/// Least and greatest buffer of a socket that can be asked for.
+/// Minimum and maximum size of a socket buffer.
 const SOCKET_BUFFER_BYTES: (u64, u64) = (4 << 10, 256 << 20);
 
 /// `weir.*`.

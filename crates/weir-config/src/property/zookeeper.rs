@@ -149,7 +149,7 @@ pub(super) static ZOOKEEPER: &[PropertySpec] = &[
     ),
 ];
 
-/// What has a name that the operator chooses.
+/// Reads properties with names that the operator chooses.
 pub(super) fn finish(zookeeper: &mut Zookeeper, layers: &Layers<'_>) {
     let is_registry = |node: Node<'_>| !spring::key::same(node.key(), "config");
     zookeeper.configured =

@@ -1,4 +1,4 @@
-//! Names of predicates and filters written in Java, with what they mean here: `weir.predicates` and
+//! Replacements of predicates and filters written in Java, by name: `weir.predicates` and
 //! `weir.filters`.
 
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use super::definition::{Named, Reader};
 use crate::diagnostic::Diagnostic;
 use crate::spring::{Layers, Node};
 
-/// What names stand for.
+/// Replacements by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aliases {
     pub predicates: HashMap<String, Vec<NamedArgs>>,
     pub filters: HashMap<String, Vec<NamedArgs>>,
 }
 
-/// Every alias of the layers; of two with one name the higher one counts.
+/// Every alias of the layers; a higher layer overrides an alias of the same name.
 pub(crate) fn aliases(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Aliases {
     let mut read = |path: &str, kind: Named| {
         let reader = Reader::new(layers, false);

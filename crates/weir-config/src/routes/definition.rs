@@ -1,4 +1,4 @@
-//! One route of a tree as a [`RouteDefinition`]: its fields, shortcuts, arguments and metadata.
+//! Reads a route as a [`RouteDefinition`]: its fields, shortcuts, arguments and metadata.
 
 use crate::diagnostic::{Code, Diagnostic, Severity, mask_url};
 use crate::property;
@@ -22,7 +22,7 @@ const FIELDS: &[&str] = &[
     "_id",
 ];
 
-/// What an element of a list is.
+/// Kind of the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Predicate,
@@ -45,10 +45,10 @@ impl Named {
     }
 }
 
-/// Reads routes of one set of layers.
+/// Reader of the routes of a set of layers.
 pub(crate) struct Reader<'l, 't> {
     layers: &'l Layers<'t>,
-    /// Placeholders stay as they are.
+    /// Placeholders are not resolved.
     raw: bool,
 }
 
@@ -72,13 +72,13 @@ impl<'l, 't> Reader<'l, 't> {
         self.sound(before, problems).then_some(definition)
     }
 
-    /// Whether no error has come to the problems since there were `before`.
+    /// Whether no error was added to `problems` since it had the length `before`.
     pub(super) fn sound(&self, before: usize, problems: &Problems) -> bool {
         let found = problems.get(before..).unwrap_or_default();
         found.iter().all(|problem| problem.severity != Severity::Error)
     }
 
-    /// The route written at `nodes`; a field comes from the first node that has it. `None` after a
+    /// The route at `nodes`; each field is taken from the first node that has it. `None` after a
     /// problem of shape.
     pub fn route(&self, nodes: &[Node<'t>], problems: &mut Problems) -> Option<RouteDefinition> {
         let before = problems.len();
@@ -92,7 +92,7 @@ impl<'l, 't> Reader<'l, 't> {
         self.sound(before, problems).then_some(definition)
     }
 
-    /// `id=uri, Path=/x, Method=GET`: no filters, one argument for each predicate.
+    /// Parses `id=uri, Path=/x, Method=GET`: no filters, one argument per predicate.
     pub(super) fn line(&self, node: Node<'t>, problems: &mut Problems) -> Option<RouteDefinition> {
         let text = self.text(node, "route", problems);
         let Some((id, rest)) = text.split_once('=') else {
@@ -159,7 +159,7 @@ impl<'l, 't> Reader<'l, 't> {
             "enabled" => definition.enabled = self.enabled(field, problems),
             "metadata" => definition.metadata = self.metadata(field, problems),
             "group" => self.one(field, "group", problems).trim().clone_into(&mut definition.group),
-            // What MongoDB and Spring Data add to a stored definition.
+            // Fields that MongoDB and Spring Data add to a stored definition.
             "_class" | "_id" => {}
             _ => unknown(field, "route", FIELDS, problems),
         }
@@ -192,7 +192,7 @@ impl<'l, 't> Reader<'l, 't> {
         })
     }
 
-    /// The text of a field that takes one.
+    /// The text of a field that must be a text.
     fn one(&self, field: Node<'t>, name: &str, problems: &mut Problems) -> String {
         if field.text().is_none() {
             let message = format!("`{name}` takes one text, not a list or map");
@@ -207,7 +207,7 @@ impl<'l, 't> Reader<'l, 't> {
         self.text(field, name, problems)
     }
 
-    /// A text with its placeholders filled in. A uri's are reported where the uri is compiled.
+    /// A text with placeholders resolved. Those of a uri are reported where the uri is compiled.
     fn text(&self, node: Node<'t>, name: &str, problems: &mut Problems) -> String {
         let text = node.text().unwrap_or_default();
         if self.raw {
@@ -220,7 +220,7 @@ impl<'l, 't> Reader<'l, 't> {
         filled.into_owned()
     }
 
-    /// The elements of a list; one text counts as a list of one.
+    /// The elements of a list; a single text counts as a list of one.
     pub fn elements(&self, node: Node<'t>) -> Vec<Node<'t>> {
         match node.kind() {
             Kind::List | Kind::Map => node.children().collect(),
@@ -237,7 +237,7 @@ impl<'l, 't> Reader<'l, 't> {
     ) -> Vec<NamedArgs> {
         match node.kind() {
             Kind::Null => Vec::new(),
-            // Spring splits a text at its commas where a list is due.
+            // Spring splits a text at commas if a list is expected.
             Kind::Scalar => {
                 let text = self.text(node, kind.word(), problems);
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -302,7 +302,7 @@ impl<'l, 't> Reader<'l, 't> {
         }
     }
 
-    /// `name: X` with `args:`.
+    /// Parses `name: X` with `args:`.
     fn long(&self, node: Node<'t>, kind: Named, problems: &mut Problems) -> Option<NamedArgs> {
         let word = kind.word();
         let Some(name) = child(node, "name").filter(|name| name.kind() == Kind::Scalar) else {
@@ -351,7 +351,7 @@ impl<'l, 't> Reader<'l, 't> {
         }
     }
 
-    /// Nested arguments get dotted names, elements of lists numbered ones.
+    /// Flattens arguments: nested ones get dotted names, elements of lists numbered ones.
     fn flatten(
         &self,
         node: Node<'t>,
@@ -408,7 +408,7 @@ impl<'l, 't> Reader<'l, 't> {
     }
 }
 
-/// A field's name in the spelling of `fields`, if it is one of them.
+/// The name of a field in the spelling of `fields`, if it is one of them.
 pub(super) fn canonical<'w>(written: &'w str, fields: &[&'static str]) -> &'w str {
     if fields.contains(&written) {
         return written;
@@ -416,10 +416,10 @@ pub(super) fn canonical<'w>(written: &'w str, fields: &[&'static str]) -> &'w st
     fields.iter().find(|name| key::same(name, written)).copied().unwrap_or(written)
 }
 
-/// A field that nothing reads.
+/// Reports an unknown field.
 pub(super) fn unknown(field: Node<'_>, what: &str, fields: &[&str], problems: &mut Problems) {
     let name = field.key();
-    // What begins with `_` is left over from a database.
+    // Names that begin with `_` are fields of a database.
     let known = fields.iter().copied().filter(|name| !name.starts_with('_'));
     let help = match value::nearest(name, fields.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -432,7 +432,7 @@ pub(super) fn unknown(field: Node<'_>, what: &str, fields: &[&str], problems: &m
     problems.push(Diagnostic::new(Code::UnknownProperty, message).at(field.key_span()).help(help));
 }
 
-/// Gives a route without an id one.
+/// Sets the id of a route without one.
 pub(super) fn identify(definition: &mut RouteDefinition, node: Node<'_>, problems: &mut Problems) {
     if !definition.id.trim().is_empty() {
         return;
@@ -444,7 +444,7 @@ pub(super) fn identify(definition: &mut RouteDefinition, node: Node<'_>, problem
     problems.push(Diagnostic::new(Code::GeneratedId, message).at(at).help(help));
 }
 
-/// An id that stays the same for as long as the route says the same: FNV-1a of its JSON.
+/// A generated id that depends only on the route's content: FNV-1a of its JSON.
 fn generated_id(definition: &RouteDefinition) -> String {
     let json = serde_json::to_vec(definition).unwrap_or_default();
     let hash = json.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -453,7 +453,7 @@ fn generated_id(definition: &RouteDefinition) -> String {
     format!("route-{hash:016x}")
 }
 
-/// A note where YAML changes a value before the gateway sees it.
+/// Adds a note if YAML changes a value before the gateway sees it.
 fn rewritten(node: Node<'_>, problems: &mut Vec<Diagnostic>) {
     let (Some(written), Some(scalar)) = (node.written(), node.scalar()) else { return };
     if !matches!(scalar, Scalar::Int(_) | Scalar::Float(_) | Scalar::Bool(_)) {
@@ -468,7 +468,8 @@ fn rewritten(node: Node<'_>, problems: &mut Vec<Diagnostic>) {
     problems.push(Diagnostic::new(Code::ValueRewritten, message).at(node.span()).help(help));
 }
 
-/// `${segment}` that names a group of the same text is meant to stay; a uri is judged later.
+/// Whether a placeholder problem is worth reporting: `${segment}` may refer to a capturing group,
+/// and a uri is checked later.
 fn worth_a_word(text: &str, name: &str, trouble: Option<&Trouble>) -> bool {
     match trouble {
         None => false,

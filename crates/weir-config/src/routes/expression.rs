@@ -1,5 +1,5 @@
-//! The expressions of the discovery locator: the part of Spring's expression language (SpEL) that
-//! people write there. Nothing is ever looked up or called but what is named here.
+//! Expressions of the discovery locator: the subset of Spring's expression language (SpEL) that is
+//! used there. Only the names listed here can be accessed or called.
 //!
 //! ```text
 //! or    = and  (("or" | "||") and)*
@@ -16,16 +16,16 @@
 
 use weir_balance::Instance;
 
-/// Deepest nesting of an expression.
+/// Maximum nesting of an expression.
 const DEPTH_MAX: usize = 32;
-/// Longest expression in bytes.
+/// Maximum length of an expression in bytes.
 const BYTES_MAX: usize = 4 * 1024;
 
-/// An expression that can be evaluated.
+/// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expression(Node);
 
-/// What an expression sees: an instance, by the name of its service.
+/// Input of an expression: an instance, and the name of its service.
 pub(crate) struct Subject<'a> {
     pub id: &'a str,
     pub instance: &'a Instance,
@@ -68,7 +68,7 @@ enum Method {
     Replace,
 }
 
-/// Methods by name, with how many arguments each takes.
+/// Methods by name, with their number of arguments.
 const METHODS: &[(&str, Method, usize)] = &[
     ("toLowerCase", Method::ToLowerCase, 0),
     ("toUpperCase", Method::ToUpperCase, 0),
@@ -90,10 +90,10 @@ enum Value {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// What weir does not know in it.
+    /// The unsupported part.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > BYTES_MAX {
             return Err(format!("it is longer than {BYTES_MAX} bytes"));
@@ -106,17 +106,17 @@ impl Expression {
         }
     }
 
-    /// One that is `null`.
+    /// The expression `null`.
     pub fn nothing() -> Self {
         Self(Node::Null)
     }
 
-    /// Its value as a text; `null` is empty.
+    /// Its value as text; `null` is empty.
     pub fn text(&self, subject: &Subject<'_>) -> String {
         self.0.value(subject).text()
     }
 
-    /// Whether it holds.
+    /// Whether it evaluates to true.
     pub fn holds(&self, subject: &Subject<'_>) -> bool {
         match self.0.value(subject) {
             Value::Bool(holds) => holds,
@@ -246,7 +246,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// A text in quotes, in which the quote is written twice.
+/// A quoted text, in which quotes are doubled.
 fn literal(rest: &str, quote: char) -> Result<(Token, &str), String> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1).peekable();
@@ -281,7 +281,7 @@ impl Parser {
         token
     }
 
-    /// Takes the next token if it is one of these signs or words.
+    /// Consumes the next token if it is one of these operators or words.
     fn take(&mut self, names: &[&str]) -> Option<String> {
         let found = match self.peek()? {
             Token::Sign(sign) if names.contains(sign) => (*sign).to_owned(),
@@ -407,7 +407,7 @@ impl Parser {
         })
     }
 
-    /// The key behind `metadata`.
+    /// The key after `metadata`.
     fn key(&mut self) -> Result<String, String> {
         if self.take(&["["]).is_some() {
             let key = match self.next() {
@@ -440,7 +440,7 @@ mod tests {
 
     use super::{Expression, Subject};
 
-    /// The value as a text, or what is wrong.
+    /// Checks the value as text, or the error.
     fn check(text: &str, expected: &str) {
         let mut instance = Instance::new("h", 81, false);
         instance.metadata.insert("edge".into(), "true".into());

@@ -9,21 +9,21 @@ use crate::spring::{Kind, Layers, Node, child};
 const NAME: &str = "weir.groups";
 /// Names of a group's fields.
 const FIELDS: &[&str] = &["id", "order", "predicates", "filters", "uri", "metadata", "routes"];
-/// Most groups of a configuration.
+/// Maximum number of groups of a configuration.
 const GROUPS_MAX: usize = 1 << 20;
 
-/// A group as the configuration writes it.
+/// A group as written.
 pub(crate) struct WrittenGroup<'t> {
-    /// What its routes share: id, order, predicates, filters, uri, metadata.
+    /// The shared part of its routes: id, order, predicates, filters, uri, metadata.
     pub definition: RouteDefinition,
-    /// Where it starts.
+    /// Its node.
     pub node: Node<'t>,
     /// Its routes.
     pub routes: Vec<Node<'t>>,
 }
 
-/// Every group in the order written: the list of the layer of highest priority that has one. One
-/// with a problem of shape is left out.
+/// Every group in the order written: the list of the highest layer that has one. A group with a
+/// problem of shape is omitted.
 pub(crate) fn groups<'t>(
     layers: &Layers<'t>,
     problems: &mut Vec<Diagnostic>,
@@ -64,7 +64,7 @@ pub(crate) fn groups<'t>(
 }
 
 impl<'t> Reader<'_, 't> {
-    /// A route written below group `id`.
+    /// A route of group `id`.
     pub fn member(
         &self,
         id: &str,
@@ -87,7 +87,7 @@ impl<'t> Reader<'_, 't> {
         self.sound(before, problems).then_some(definition)
     }
 
-    /// The group written at `node`. `None` after a problem of shape.
+    /// The group at `node`. `None` after a problem of shape.
     pub fn group(&self, node: Node<'t>, problems: &mut Problems) -> Option<WrittenGroup<'t>> {
         let before = problems.len();
         let mut definition = RouteDefinition::default();

@@ -1,5 +1,5 @@
-//! The discovery locator: a route for every service that a registry or the configuration lists (SCG
-//! class `DiscoveryClientRouteDefinitionLocator`).
+//! The discovery locator: a route for every service of a registry or the configuration (SCG class
+//! `DiscoveryClientRouteDefinitionLocator`).
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::spring::{Layers, Node};
 use crate::value;
 
-/// What SCG puts in front of the id of a route of the locator.
+/// SCG's prefix of the ids of the locator's routes.
 const ID_PREFIX: &str = "ReactiveCompositeDiscoveryClient_";
 
-/// Where registries are configured.
+/// Keys under which registries are configured.
 const REGISTRIES: &[&str] = &[
     "eureka",
     "spring.cloud.consul",
@@ -27,7 +27,7 @@ const REGISTRIES: &[&str] = &[
     "weir.discovery.dns.services",
 ];
 
-/// Makes the routes, if the locator is on.
+/// Makes the routes, if the locator is enabled.
 pub(super) fn each<'t>(
     layers: &Layers<'t>,
     directory: &Directory,
@@ -60,7 +60,7 @@ pub(super) fn each<'t>(
     }
 }
 
-/// Every service with one of its instances: those of the configuration, then those of registries.
+/// Every service with one of its instances: first of the configuration, then of registries.
 fn services<'t>(
     layers: &Layers<'t>,
     directory: &Directory,
@@ -101,8 +101,8 @@ struct Part {
 }
 
 impl Locator {
-    /// `None`, and every problem is named, if an expression is not understood: a part that is left
-    /// out would make other routes than those that were meant.
+    /// Reads the locator. If an expression is not supported, reports all problems and returns
+    /// `None`: omitting a part would make routes that were not intended.
     fn read(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let property = |name: &str| layers.first_of(&names(&format!("discovery.locator.{name}")));
         let text = |name: &str| Some(layers.resolve(&property(name)?.text()?).0.into_owned());
@@ -131,7 +131,7 @@ impl Locator {
     }
 
     fn route(&self, subject: &Subject<'_>) -> RouteDefinition {
-        // Id and uri keep the case, as in SCG.
+        // Id and uri keep the case of the service, as in SCG.
         let lower = subject.id.to_lowercase();
         let inside = Subject { id: if self.lower { &lower } else { subject.id }, ..*subject };
         let evaluate = |parts: &[Part]| parts.iter().map(|part| part.evaluate(&inside)).collect();
@@ -170,7 +170,7 @@ fn default_filter() -> Part {
     Part { name: "RewritePath".to_owned(), args }
 }
 
-/// An expression of weir's own; what cannot be read is nothing, which a test would show.
+/// Parses an expression built into weir; an invalid one becomes `null`, which a test would reveal.
 fn sound(text: &str) -> Expression {
     Expression::parse(text).unwrap_or_else(|_| Expression::nothing())
 }
@@ -201,7 +201,7 @@ fn parsed(
     }
 }
 
-/// The predicates or filters below `node`; `None` if there are none, and the usual ones serve.
+/// The predicates or filters below `node`; `None` if there are none, so that the defaults apply.
 fn parts(
     layers: &Layers<'_>,
     node: Option<Node<'_>>,
@@ -217,7 +217,7 @@ fn parts(
     let part = |named: NamedArgs, problems: &mut Vec<Diagnostic>| {
         let args = named.args.iter().map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            // A flag or a number is written without quotes, and is itself.
+            // A boolean or number is written without quotes, and is a constant.
             let expression = parsed(&text, &named.name, Some(node), problems)?;
             Some((name.to_string(), expression))
         });

@@ -1,7 +1,6 @@
-//! Which routes and groups a configuration has: finds them in the layers and reads them as
-//! definitions.
+//! Finds the routes and groups of a configuration in its layers, and reads them as definitions.
 //!
-//! Routes are read from the trees one at a time and handed on; nothing here keeps them.
+//! Routes are read from the trees one at a time and passed on; nothing here stores them.
 
 mod aliases;
 mod definition;
@@ -29,9 +28,9 @@ use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, below, child};
 use written::replaced;
 
-/// Reads every route, in the order of definition: what the locator makes, the list property,
-/// `routes-map`, bare lists, then those of groups. Problems of shape go to `problems`; a route with
-/// one is not handed on.
+/// Reads every route in definition order: routes of the locator, the list property, `routes-map`,
+/// bare lists, then those of groups. Problems of shape are added to `problems`; a route with such a
+/// problem is omitted.
 pub(crate) fn each<'t>(
     layers: &Layers<'t>,
     directory: &Directory,
@@ -60,7 +59,7 @@ pub(crate) fn each<'t>(
         }
     }
     let reader = Reader::new(layers, false);
-    // What is wrong with the groups themselves has been said when the compiler was made of them.
+    // Problems of the groups themselves were reported when the compiler was made.
     for group in groups(layers, &mut Vec::new()) {
         for node in group.routes {
             if let Some(definition) = reader.member(&group.definition.id, node, problems) {
@@ -70,7 +69,7 @@ pub(crate) fn each<'t>(
     }
 }
 
-/// The elements of `routes`, from the layer of highest priority that has any.
+/// The elements of `routes` in the highest layer that has any.
 fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>> {
     let names = names_of_both("routes");
     let mut found = None;
@@ -97,7 +96,7 @@ fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>
     }
 }
 
-/// The entries of `routes-map` by id, each with its nodes from the highest layer to the lowest.
+/// The entries of `routes-map` by id, each with its nodes from the highest layer down.
 fn map<'t>(layers: &Layers<'t>) -> Vec<(&'t str, Vec<Node<'t>>)> {
     let names = names_of_both("routes-map");
     let maps: Vec<Node<'t>> = layers.all_of(&names).collect();
@@ -114,7 +113,7 @@ fn map<'t>(layers: &Layers<'t>) -> Vec<(&'t str, Vec<Node<'t>>)> {
     entries
 }
 
-/// Documents that are nothing but a list of routes, in the order of the files.
+/// Documents that consist of a list of routes only, in the order of the files.
 fn bare<'t>(layers: &Layers<'t>) -> Vec<Node<'t>> {
     let mut roots: Vec<Node<'t>> = layers.roots().filter(|r| r.kind() == Kind::List).collect();
     roots.reverse();

@@ -14,7 +14,7 @@ pub(super) const INSTANCES: &str = "spring.cloud.discovery.client.simple.instanc
 /// Instances by service name, in lower case.
 pub(crate) type ServiceList = Vec<(String, Vec<Arc<Instance>>)>;
 
-/// Every service of the layers; of two layers with the same service the higher one counts.
+/// Every service of the layers; a higher layer overrides a service of the same name.
 pub(crate) fn services(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> ServiceList {
     let mut list = ServiceList::new();
     for node in layers.all(INSTANCES) {
@@ -35,7 +35,7 @@ pub(crate) fn services(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> S
     list
 }
 
-/// `uri: http://h:80`, or `host: h` with `port: 80`.
+/// Parses `uri: http://h:80`, or `host: h` with `port: 80`.
 fn target(
     layers: &Layers<'_>,
     node: Node<'_>,

@@ -1,4 +1,4 @@
-//! Routes as they are written: what marks them, and which list of them counts.
+//! Routes as written: their places, and which list of routes is used.
 
 use weir_route::RouteDefinition;
 
@@ -6,17 +6,17 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Span;
 use crate::spring::{Kind, Node, child};
 
-/// A route as the configuration writes it.
+/// A route as written.
 pub(crate) struct Written<'t> {
-    /// What it says.
+    /// Its definition.
     pub definition: RouteDefinition,
-    /// Where it starts.
+    /// Its node.
     pub node: Node<'t>,
-    /// What marks it: see [`head`].
+    /// Its place for findings: see [`head`].
     pub head: Span,
-    /// From a bare list, as an API would take it: placeholders stay, predicates may be missing.
+    /// From a bare list, as in the admin API: placeholders are kept, predicates may be missing.
     pub raw: bool,
-    /// Made by the discovery locator: what a registry says must not refuse a configuration.
+    /// Made by the discovery locator: data of a registry must not reject a configuration.
     pub found: bool,
 }
 
@@ -26,7 +26,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// What marks a route or group: its id, or its first line.
+/// The place of a route or group for findings: its id, or its first line.
 pub(crate) fn head(node: Node<'_>) -> Span {
     child(node, "id").map_or_else(|| first_entry(node), |id| id.span())
 }
@@ -38,8 +38,8 @@ fn first_entry(node: Node<'_>) -> Span {
     }
 }
 
-/// A list counts as a whole: what another one of higher priority replaces is worth a word, and more
-/// than that if the other one comes from a variable, which hardly means to.
+/// Reports a list that one of higher priority replaces as a whole. It is a warning if the other
+/// list comes from a variable, which is rarely intended.
 pub(super) fn replaced(
     winner: Node<'_>,
     loser: Node<'_>,

@@ -1,7 +1,7 @@
-//! Builds a [`Tree`] from what a reader meets in order: open, key or scalar, close.
+//! Builds a [`Tree`] from the events of a reader: open, key or scalar, close.
 //!
-//! Used by the YAML and JSON readers. Depth, aliases and duplicate keys are bounded here, so that
-//! no text can make a tree much larger than itself.
+//! Used by the YAML and JSON readers. Depth, aliases and duplicate keys are limited here, so that
+//! no text can produce a tree much larger than itself.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,42 +12,42 @@ use super::tree::{Content, Data, Kind, NONE, Text, Tree};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Deepest nesting of collections.
+/// Maximum nesting of collections.
 pub(super) const DEPTH_MAX: usize = 64;
-/// Most nodes that aliases and merges of one document may add.
+/// Maximum number of nodes that aliases and merges may add to one document.
 const ALIAS_NODES_MAX: usize = 100_000;
-/// Up to so many keys, duplicates are found by comparing each with each.
+/// Maximum number of keys among which duplicates are found by pairwise comparison.
 const FEW_KEYS: usize = 12;
 
-/// Why a node is not taken: the document is refused.
+/// Reason for which a document is rejected.
 pub(super) type Refusal = (Code, String);
 
-/// A collection that is not closed yet.
+/// An open collection.
 struct Frame {
     id: u32,
     list: bool,
-    /// Where its children start among the pending ones.
+    /// Index of its first child among the pending nodes.
     children: usize,
-    /// A key that waits for its value.
+    /// A key without its value yet.
     key: Option<Text>,
     /// Some key is a dotted path.
     paths: bool,
     anchor: usize,
 }
 
-/// A document being read.
+/// State of reading a document.
 pub(super) struct Builder {
     tree: Tree,
     frames: Vec<Frame>,
     pending: Vec<u32>,
-    /// Finished nodes that aliases may name.
+    /// Finished nodes with anchors.
     anchors: HashMap<usize, u32>,
-    /// Nodes that aliases and merges have added.
+    /// Number of nodes that aliases and merges have added.
     copied: usize,
     root: Option<u32>,
-    /// Most collections that were open at once.
+    /// Maximum depth of open collections so far.
     depth: usize,
-    /// Maps that have a dotted path as a key; not looked at if nodes were copied.
+    /// Maps with a dotted path as a key; not used if nodes were copied.
     paths: Vec<u32>,
     problems: Vec<Diagnostic>,
 }
@@ -67,7 +67,7 @@ impl Builder {
         }
     }
 
-    /// A scalar: the key or the value that is due. `anchor` is 0 for none.
+    /// Adds a scalar as the next key or value. `anchor` is 0 for none.
     pub fn scalar(&mut self, text: &str, plain: bool, at: Span, anchor: usize) {
         let kept = self.tree.keep(text);
         if let Some(frame) = self.frames.last_mut()
@@ -87,7 +87,7 @@ impl Builder {
         self.done(id, anchor);
     }
 
-    /// The start of a list or map.
+    /// Opens a list or map.
     pub fn open(&mut self, list: bool, at: Span, anchor: usize) -> Result<(), Refusal> {
         if self.key_due() {
             let what = if list { "list" } else { "map" };
@@ -107,7 +107,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The end of the list or map opened last.
+    /// Closes the innermost list or map.
     pub fn close(&mut self) -> Result<(), Refusal> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         if !frame.list {
@@ -124,7 +124,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The node that carries `anchor`, once more.
+    /// Adds a copy of the node with `anchor`.
     pub fn alias(&mut self, anchor: usize) -> Result<(), Refusal> {
         if self.key_due() {
             return Err((Code::YamlSyntax, "an alias cannot be a key".to_owned()));
@@ -137,15 +137,15 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds the elements of the list that `other` is to the list that is open. `false`, and nothing
-    /// is done, unless that is what reading them here would have done.
+    /// Appends the elements of the list in `other` to the open list. Returns `false`, without any
+    /// effect, unless that equals reading the elements here.
     pub fn take_elements(&mut self, other: Self) -> bool {
         let is_list = self.frames.last().is_some_and(|frame| frame.list);
         let root = other.root.and_then(|root| other.tree.node(root));
         let Some(list) = root.filter(|root| is_list && root.kind() == Kind::List) else {
             return false;
         };
-        // Its outermost list is this one.
+        // The outermost list of `other` is the open list.
         let depth = self.frames.len() - 1 + other.depth;
         if depth > DEPTH_MAX || !other.anchors.is_empty() {
             return false;
@@ -159,19 +159,19 @@ impl Builder {
         true
     }
 
-    /// The finished tree. Problems that do not stop the reading go to `problems`.
+    /// The finished tree. Non-fatal problems are added to `problems`.
     pub fn finish(self, problems: &mut Vec<Diagnostic>) -> Tree {
         let mut tree = self.tree;
         problems.extend(self.problems);
         tree.root = self.root.unwrap_or(tree.root);
         let mut paths = self.paths;
         if self.copied > 0 {
-            // Some of the maps may be no part of the tree any more.
+            // Some of the maps may not be in the tree any more.
             paths.clear();
             expand::maps_with_paths(&tree, tree.root, &mut paths);
         }
         if !paths.is_empty() {
-            // What is copied may lie one deeper than a collection that is open.
+            // A copied collection may be one level deeper than the open ones.
             expand::expand(&mut tree, &paths, DEPTH_MAX + 1, problems);
         }
         tree
@@ -198,7 +198,7 @@ impl Builder {
         self.pending.push(id);
     }
 
-    /// Copies the subtree of `id`, which comes to lie below `depth` levels.
+    /// Copies the subtree of `id` to a position below `depth` levels.
     fn copy(&mut self, id: u32, depth: usize) -> Result<u32, Refusal> {
         self.copied += 1;
         if self.copied > ALIAS_NODES_MAX || depth > DEPTH_MAX {
@@ -226,7 +226,7 @@ impl Builder {
         Ok(copy)
     }
 
-    /// Replaces `<<: *base` by the entries of `base` that the map does not have itself.
+    /// Replaces `<<: *base` by those entries of `base` that the map does not have.
     fn merge(&mut self, from: usize) -> Result<(), Refusal> {
         let own = self.pending.get(from..).unwrap_or_default();
         let Some(place) = own.iter().position(|id| self.key_of(*id) == "<<") else {

@@ -1,6 +1,6 @@
-//! `{cipher}` values: what Spring Cloud decrypts with `encrypt.key` before anybody reads it (class
-//! `DecryptEnvironmentPostProcessor`). A value is decrypted where it stands, so that placeholders
-//! lead to the plain text; findings do not show it.
+//! `{cipher}` values, which Spring Cloud decrypts with `encrypt.key` before other properties are
+//! read (class `DecryptEnvironmentPostProcessor`). A value is decrypted in place, so that
+//! placeholders see the plain text; findings do not show it.
 
 use weir_auth::TextCipher;
 
@@ -10,11 +10,11 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Sources, Span};
 
 const PREFIX: &str = "{cipher}";
-/// So many values that cannot be decrypted are told.
+/// Maximum number of findings about values that cannot be decrypted.
 const TOLD_MAX: usize = 16;
 
 impl Documents {
-    /// Everything is read: what is encrypted is decrypted. Gives what is wrong with the texts.
+    /// Decrypts all values once everything is read. Returns the problems of the texts.
     pub fn finish(&mut self, active: &[String]) -> Vec<Diagnostic> {
         self.decrypt(active, true);
         let mut problems = std::mem::take(&mut self.problems);
@@ -22,8 +22,8 @@ impl Documents {
         problems
     }
 
-    /// Decrypts every value that is encrypted. Unless it `is_last`, the key may still come with
-    /// an import, and nothing is told.
+    /// Decrypts every encrypted value. Unless it `is_last`, the key may still be imported, and
+    /// nothing is reported.
     pub fn decrypt(&mut self, active: &[String], is_last: bool) {
         let has_some = self.trees().into_iter().any(|tree| !encrypted(tree).is_empty());
         if !has_some && !self.variables.values().any(|value| value.starts_with(PREFIX)) {
@@ -58,10 +58,10 @@ impl Documents {
         trees
     }
 
-    /// What decrypts; what is against it and what to do, if nothing does.
+    /// The cipher; otherwise the reason why there is none, with a remedy.
     fn cipher(&self, active: &[String]) -> Result<TextCipher, &'static str> {
         let layers = self.layers(active);
-        // As a placeholder: a variable of the environment counts by its name alone.
+        // Looked up as a placeholder, so that an environment variable is found by its plain name.
         let key = layers.resolve("${encrypt.key:}").0;
         if key.is_empty() {
             return Err("set `encrypt.key` to the pass phrase it was encrypted with, best in the \
@@ -76,7 +76,7 @@ impl Documents {
     }
 }
 
-/// The encrypted values of a tree: number of the node, and what follows the prefix.
+/// The encrypted values of a tree: number of the node, and the text after the prefix.
 fn encrypted(tree: &Tree) -> Vec<(usize, String)> {
     if !tree.text.contains(PREFIX) && !tree.extra.contains(PREFIX) {
         return Vec::new();

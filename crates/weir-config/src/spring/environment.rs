@@ -1,7 +1,7 @@
 //! Environment variables and `--set` as trees.
 //!
-//! In `SPRING_CLOUD_GATEWAY_ROUTES_0_ID` every `_` may stand for `.`, for `-` or for nothing, so
-//! the tree has a level for each and lookups join levels as they need (Spring Boot's
+//! In `SPRING_CLOUD_GATEWAY_ROUTES_0_ID` every `_` may stand for `.`, `-` or nothing. So the tree
+//! has a level for each, and lookups join levels as necessary (Spring Boot's
 //! `SystemEnvironmentPropertyMapper`).
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Sources, Span, offset};
 
-/// First words of the variables that are properties; the others only fill placeholders.
+/// First words of variables that are properties; all others only resolve placeholders.
 const ROOTS: &[&str] = &["spring", "server", "management", "weir", "reactor"];
 
 /// The tree of the variables that are properties.
@@ -22,7 +22,7 @@ pub(super) fn variables(variables: &[(String, String)], sources: &mut Sources) -
     let mut places = Vec::new();
     for (name, value) in variables.iter().filter(|(name, _)| is_property(name)) {
         let start = text.len();
-        // A line for the excerpt; what is looked up is the value itself.
+        // A line for excerpts only; lookups use the value itself.
         let _ = writeln!(text, "{name}={}", value.replace(['\n', '\r'], " "));
         places.push((name, value, start, text.len() - 1));
     }
@@ -37,7 +37,8 @@ pub(super) fn variables(variables: &[(String, String)], sources: &mut Sources) -
         let at = Span { source, start: offset(start), end: offset(end) };
         expansion.set_path(&mut tree, &path, value, at);
     }
-    // Kubernetes sets names such as WEIR_PORT_8080_TCP: no list with 8,080 elements missing.
+    // Kubernetes sets names such as WEIR_PORT_8080_TCP, which must not become a list with 8,080
+    // missing elements.
     let mut ignored = Vec::new();
     expansion.seal(&mut tree, &mut ignored);
     bound_depth(&mut tree, &mut ignored);
@@ -60,7 +61,7 @@ fn steps(tree: &mut Tree, name: &str) -> Vec<Step> {
         .collect()
 }
 
-/// The tree of `key=value` texts from the command line; the later one wins.
+/// The tree of `key=value` texts of the command line; later ones override earlier ones.
 pub(super) fn sets(sets: &[String], sources: &mut Sources, problems: &mut Vec<Diagnostic>) -> Tree {
     let text: Arc<str> = sets.join("\n").into();
     let source = sources.add("--set".into(), Arc::clone(&text));

@@ -1,7 +1,7 @@
-//! The events of YAML text, taken by a builder.
+//! Feeds the events of a YAML parser to a builder.
 //!
-//! Built on the event parser that serde-saphyr brings (`granit_parser`): serde's data model has no
-//! room for the place of every node of a tree of unknown shape; the events carry it.
+//! Uses the event parser of serde-saphyr (`granit_parser`): serde's data model cannot carry the
+//! place of every node of a tree of unknown shape; the events do.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use super::builder::{Builder, DEPTH_MAX, Refusal};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Longest key; the default of YAML 1.2 for keys without `?`.
+/// Maximum length of a key; YAML 1.2's limit for keys without `?`.
 const KEY_CHARS_MAX: usize = 4096;
 
-/// What a parser is given: a source, or some of its lines.
+/// Input of a parser: a source, or some of its lines.
 pub(super) struct Reading<'t> {
     pub source: u32,
     /// The source.
     pub text: &'t Arc<str>,
-    /// What the parser sees of it.
+    /// The part of it that the parser sees.
     pub body: &'t str,
-    /// Where that begins in the source: behind a byte order mark, which the parser does not see.
+    /// Offset of that part in the source: after a byte order mark, which the parser does not see.
     pub from: usize,
-    /// From which byte of `body` on how many bytes of the source have been left out before it.
+    /// Omitted bytes of the source: position in `body`, and their number.
     pub left_out: Option<(usize, usize)>,
 }
 
-/// What takes the place of the scalar that is all of these bytes of the source.
+/// Replacement of the scalar at these bytes of the source.
 pub(super) struct Instead<'f> {
     pub at: Range<usize>,
     pub fill: &'f mut dyn FnMut(&mut Builder),
 }
 
 impl Reading<'_> {
-    /// Adds every document to `documents`.
+    /// Appends every document to `documents`.
     ///
     /// # Errors
-    /// The first thing in the text that is not YAML, or a bound that is passed. The documents
-    /// before it have been added.
+    /// The first YAML syntax error, or a limit that is exceeded. The documents before it have been
+    /// added.
     pub(super) fn read(
         &self,
         documents: &mut Vec<Builder>,
@@ -94,13 +94,13 @@ impl Reading<'_> {
         }
     }
 
-    /// The place in the source of a byte of `body`.
+    /// The offset in the source of a byte of `body`.
     fn offset(&self, n: usize) -> usize {
         let left_out = self.left_out.filter(|(behind, _)| n >= *behind);
         n + self.from + left_out.map_or(0, |(_, bytes)| bytes)
     }
 
-    /// The same text where it lies in the source, if it lies in `body`.
+    /// The same text in the source, if it is part of `body`.
     fn in_source<'a>(&'a self, text: &'a str) -> &'a str {
         let start = (text.as_ptr() as usize).wrapping_sub(self.body.as_ptr() as usize);
         if start.checked_add(text.len()).is_none_or(|end| end > self.body.len()) {

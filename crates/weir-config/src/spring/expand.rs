@@ -1,8 +1,8 @@
 //! Dotted and bracketed keys become levels of the tree; maps of `[0]`, `[1]`, … become lists.
 //!
-//! Runs once over a tree that has such keys, and makes the trees of flat formats (properties,
-//! environment, `--set`), which have nothing else. Linear: a level that is inserted into keeps an
-//! index of its names.
+//! Runs once over a tree with such keys, and builds the trees of flat formats (properties,
+//! environment, `--set`), which have no other keys. Linear: a level with insertions keeps an index
+//! of its names.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use super::tree::{Content, Kind, NONE, Text, Tree};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Deepest tree after expansion.
+/// Maximum depth of a tree after expansion.
 const DEPTH_MAX: usize = 96;
 
-/// A map that is being inserted into.
+/// A map with insertions.
 #[derive(Default)]
 struct Level {
     ids: Vec<u32>,
     by_name: HashMap<String, u32>,
 }
 
-/// Levels by the number of their node.
+/// Levels by node number.
 #[derive(Default)]
 pub(super) struct Expansion {
     levels: HashMap<u32, Level>,
 }
 
-/// Expands every dotted key of `tree`, which is `depth` levels deep and has such keys in `maps`: of
-/// one that is part of another, that one comes later.
+/// Expands every dotted key of `tree`, which is `depth` levels deep and has such keys in `maps`; an
+/// outer map comes after its inner maps.
 pub(super) fn expand(tree: &mut Tree, maps: &[u32], depth: usize, problems: &mut Vec<Diagnostic>) {
     let mut expansion = Expansion::default();
     let mut deeper = 0;
@@ -41,7 +41,7 @@ pub(super) fn expand(tree: &mut Tree, maps: &[u32], depth: usize, problems: &mut
     }
 }
 
-/// Adds the maps at and below `id` that have dotted keys, in the order [`expand`] wants.
+/// Appends the maps at and below `id` that have dotted keys, in the order that [`expand`] requires.
 pub(super) fn maps_with_paths(tree: &Tree, id: u32, maps: &mut Vec<u32>) {
     let Some(node) = tree.node(id) else { return };
     node.children().for_each(|child| maps_with_paths(tree, child.id(), maps));
@@ -50,7 +50,7 @@ pub(super) fn maps_with_paths(tree: &Tree, id: u32, maps: &mut Vec<u32>) {
     }
 }
 
-/// Cuts off what lies deeper than [`DEPTH_MAX`], so that later walks may recurse.
+/// Truncates the tree below [`DEPTH_MAX`], so that later walks may recurse.
 pub(super) fn bound_depth(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
     let mut open = vec![(tree.root, 0)];
     while let Some((id, depth)) = open.pop() {
@@ -70,7 +70,7 @@ pub(super) fn bound_depth(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
 }
 
 impl Expansion {
-    /// Expands the keys of a map; gives by how many levels it is deeper at most.
+    /// Expands the keys of a map; returns the maximum number of added levels.
     fn map(&mut self, tree: &mut Tree, id: u32) -> usize {
         let Some(node) = tree.node(id) else { return 0 };
         let children: Vec<u32> = node.children().map(|child| child.id()).collect();
@@ -85,7 +85,8 @@ impl Expansion {
         deeper
     }
 
-    /// Adds a text under a dotted key below the root, as flat formats do. The later one wins.
+    /// Sets a text under a dotted key below the root, as flat formats do. A later text replaces an
+    /// earlier one.
     pub fn set(&mut self, tree: &mut Tree, key: Text, value: &str, at: Span) {
         let text = tree.keep(value);
         let content = Content::Scalar { text, plain: false };
@@ -94,7 +95,7 @@ impl Expansion {
         self.insert(tree, tree.root, &path, id);
     }
 
-    /// The same with segments that the caller has made.
+    /// The same with prepared segments.
     pub fn set_path(&mut self, tree: &mut Tree, path: &[Step], value: &str, at: Span) {
         let text = tree.keep(value);
         let content = Content::Scalar { text, plain: false };
@@ -123,7 +124,8 @@ impl Expansion {
         self.insert(tree, child, rest, value);
     }
 
-    /// A second value under the same name: maps are merged, else the later one stands.
+    /// Handles a second value under one name: maps are merged, otherwise the later value replaces
+    /// the earlier.
     fn replace(&mut self, tree: &mut Tree, existing: u32, value: u32) {
         let content = |id: u32| tree.nodes.get(id as usize).map(|data| data.content);
         let is_map = |id: u32| {
@@ -174,7 +176,7 @@ impl Expansion {
 }
 
 impl Level {
-    /// The children that the node has already.
+    /// Loads the existing children of a node.
     fn load(tree: &mut Tree, id: u32) -> Self {
         let mut level = Self::default();
         let Some(node) = tree.node(id) else { return level };
@@ -206,7 +208,7 @@ impl Level {
     }
 }
 
-/// One segment of a path, ready to be looked up.
+/// A segment of a path, prepared for lookup.
 pub(super) struct Step {
     pub name: String,
     pub text: Text,
@@ -235,13 +237,13 @@ fn step_of(tree: &Tree, id: u32) -> Step {
     Step { name, text, bracketed }
 }
 
-/// The element number that a bracketed key stands for.
+/// The element number of a bracketed key.
 fn number(tree: &Tree, id: u32) -> Option<u32> {
     let node = tree.node(id)?;
     Segment { text: node.key(), bracketed: node.bracketed() }.index()
 }
 
-/// Reports the first number that is missing: Spring stops there and fails over the rest.
+/// Reports the first missing number: Spring stops there and fails on the rest.
 fn gap(tree: &Tree, elements: &[(u32, u32)], problems: &mut Vec<Diagnostic>) {
     let missing = (0_u32..).zip(elements).find(|(expected, (number, _))| expected != number);
     let Some((expected, (found, id))) = missing else { return };

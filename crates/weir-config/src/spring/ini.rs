@@ -1,7 +1,7 @@
-//! Pipelines written as ini, as piped has them, to a tree below `weir.pipelines`.
+//! Converts pipelines in piped's ini format to a tree below `weir.pipelines`.
 //!
-//! A section `[pipeline.NAME]` opens a pipeline, the sections `[module.NAME]` behind it are its
-//! modules, and each key of a module becomes the property that means the same, at its place.
+//! A section `[pipeline.NAME]` opens a pipeline, and the following sections `[module.NAME]` are its
+//! modules. Each key of a module becomes the equivalent property, with its place.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::value::nearest;
 
 struct Module {
     name: &'static str,
-    /// What it makes the pipeline speak.
+    /// The pipeline's protocol that the module implies.
     protocol: Option<&'static str>,
-    /// Where its keys stand below the pipeline.
+    /// Path of its keys below the pipeline.
     below: &'static str,
-    /// One that ends with `.` is the start of keys.
+    /// Keys; one that ends with `.` is a prefix of keys.
     keys: &'static [&'static str],
 }
 
@@ -39,7 +39,7 @@ const MODULES: &[Module] = &[
     Module { name: "frame-encoder", protocol: Some("frame"), below: "frame.", keys: &[] },
 ];
 
-/// Modules that come in pairs: what is between them sees messages.
+/// Modules that come in pairs: modules between them see messages.
 const PAIRS: &[(&str, &str)] = &[
     ("http-request-decoder", "http-request-encoder"),
     ("dubbo-decoder", "dubbo-encoder"),
@@ -90,7 +90,7 @@ struct Reading<'p> {
     expansion: Expansion,
     pipeline: Option<String>,
     section: Option<Section>,
-    /// Modules of the pipeline so far.
+    /// Modules of the current pipeline.
     modules: Vec<(&'static str, Span)>,
     problems: &'p mut Vec<Diagnostic>,
 }
@@ -162,7 +162,7 @@ impl Reading<'_> {
         let Some(section) = self.section.take() else { return };
         let Some(pipeline) = self.pipeline.clone() else { return };
         if !section.is_module {
-            // Known to be there, even if nothing is said of it.
+            // Makes the pipeline exist even without other properties.
             self.set(tree, &pipeline, "id", &pipeline, section.at);
             for entry in &section.entries {
                 self.set(tree, &pipeline, &entry.key, &entry.value, entry.at);
@@ -213,7 +213,8 @@ impl Reading<'_> {
         self.expansion.set(tree, path, value, at);
     }
 
-    /// A decoder needs the encoder behind it, and what is paced one by one has to be decoded first.
+    /// A decoder requires the matching encoder after it, and per-message limits require a decoder
+    /// before them.
     fn end_pipeline(&mut self) {
         self.pipeline = None;
         let modules = std::mem::take(&mut self.modules);

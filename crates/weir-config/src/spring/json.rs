@@ -1,4 +1,4 @@
-//! JSON text to a tree with places (RFC 8259), which serde_json does not give.
+//! Parses JSON text (RFC 8259) to a tree with places, which serde_json does not provide.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Span, offset};
 
-/// Parses the one value of `text`.
+/// Parses `text`, which must be a single value.
 ///
 /// # Errors
-/// The first thing that is not JSON, or a bound that is passed.
+/// The first syntax error, or a limit that is exceeded.
 pub(super) fn parse(
     source: u32,
     text: &Arc<str>,
@@ -37,21 +37,21 @@ struct Reader<'t> {
     at: usize,
 }
 
-/// What may come next.
+/// The next expected token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     Value,
-    /// A value or the end of the list just opened.
+    /// A value, or the end of a list just opened.
     FirstElement,
-    /// A key or the end of the map just opened.
+    /// A key, or the end of a map just opened.
     FirstKey,
     Key,
-    /// A comma or the end of the innermost collection; the end of the text outside of all.
+    /// A comma or the end of the innermost collection; at the top level, the end of the text.
     Next,
 }
 
 impl Reader<'_> {
-    /// Without recursion: the open collections are on a stack.
+    /// Not recursive: open collections are on a stack.
     fn document(&mut self, builder: &mut Builder) -> Result<(), Refusal> {
         let mut open: Vec<bool> = Vec::new();
         let mut due = Due::Value;

@@ -1,12 +1,12 @@
-//! Property names: their segments, and when two are the same (Spring Boot's relaxed binding).
+//! Property names: segments, and equality by Spring Boot's relaxed binding.
 //!
 //! `connect-timeout`, `connectTimeout` and `CONNECT_TIMEOUT` name the same property: case, `-` and
-//! `_` do not count. What is written in brackets (`[/**]`) counts exactly.
+//! `_` are ignored. Names in brackets (`[/**]`) are compared exactly.
 
-/// Most segments of one key.
+/// Maximum number of segments of a key.
 const SEGMENTS_MAX: usize = 32;
 
-/// One part of a dotted key.
+/// A segment of a dotted key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment<'t> {
     /// Text without brackets.
@@ -16,7 +16,7 @@ pub(crate) struct Segment<'t> {
 }
 
 impl Segment<'_> {
-    /// The element number that `[3]` stands for.
+    /// The element number of `[3]`.
     pub fn index(self) -> Option<u32> {
         if !self.bracketed { None } else { index(self.text) }
     }
@@ -28,12 +28,12 @@ pub(crate) fn index(text: &str) -> Option<u32> {
     if digits { text.parse().ok() } else { None }
 }
 
-/// Whether `key` is anything but one plain segment.
+/// Whether `key` is more than one plain segment.
 pub(crate) fn is_path(key: &str) -> bool {
     key.bytes().any(|byte| byte == b'.' || byte == b'[')
 }
 
-/// Splits `a.b[0][/**]` into its segments. A key that is no such path is one segment.
+/// Splits `a.b[0][/**]` into its segments. A key with invalid syntax is one segment.
 pub(crate) fn segments(key: &str) -> Vec<Segment<'_>> {
     split(key).unwrap_or_else(|| vec![Segment { text: key, bracketed: false }])
 }
@@ -72,17 +72,17 @@ fn split(key: &str) -> Option<Vec<Segment<'_>>> {
     if list.is_empty() { None } else { Some(list) }
 }
 
-/// Whether two names are the same but for case, `-` and `_`.
+/// Whether two names are equal, ignoring case, `-` and `_`.
 pub(crate) fn same(one: &str, two: &str) -> bool {
     letters(one).eq(letters(two))
 }
 
-/// What counts of a name.
+/// The characters of a name that are compared.
 pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> + Clone {
     name.chars().filter(|c| *c != '-' && *c != '_').map(|c| c.to_ascii_lowercase())
 }
 
-/// The form under which [`same`] names are equal as texts.
+/// A normal form, equal for names that are the [`same`].
 pub(crate) fn canonical(segment: Segment<'_>) -> String {
     let plain = segment.text.bytes().all(|b| b.is_ascii_alphanumeric());
     if segment.bracketed && !plain {

@@ -1,7 +1,7 @@
-//! Property sources in order of priority, and how a property is found in them.
+//! Property sources in order of priority, and the lookup of properties in them.
 //!
-//! A property comes from the first layer that has it. So does a list, as a whole: elements of two
-//! layers are never mixed. Maps are the union of all layers.
+//! A property is taken from the first layer that has it. So is a list, as a whole: elements of
+//! different layers are never mixed. Maps are merged over all layers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use super::key::{self, Segment};
 use super::placeholder::{self, Trouble};
 use super::tree::{Kind, Node, Tree};
 
-/// Trees, the one of highest priority first, and the environment for placeholders.
+/// Trees from the highest priority down, and the environment for placeholders.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers<'a> {
     trees: Vec<&'a Tree>,
@@ -22,7 +22,7 @@ impl<'a> Layers<'a> {
         Self { trees, variables }
     }
 
-    /// The outermost nodes, the one of highest priority first.
+    /// The root nodes, from the highest priority down.
     pub fn roots(&self) -> impl Iterator<Item = Node<'a>> {
         self.trees.iter().map(|tree| tree.root())
     }
@@ -32,24 +32,24 @@ impl<'a> Layers<'a> {
         self.all(path).next()
     }
 
-    /// The value of a property with several names: in the first layer that has any, by the first
-    /// name that is there.
+    /// The value of a property with several names: of the first layer that has any, by the first
+    /// name found.
     pub fn first_of(&self, paths: &[String]) -> Option<Node<'a>> {
         let mut roots = self.roots();
         roots.find_map(|root| paths.iter().find_map(|path| below(root, path)))
     }
 
-    /// The same in every layer, by every name.
+    /// The same in all layers, by all names.
     pub fn all_of<'p>(&'p self, paths: &'p [String]) -> impl Iterator<Item = Node<'a>> + 'p {
         self.roots().flat_map(move |root| paths.iter().filter_map(move |path| below(root, path)))
     }
 
-    /// The values of the property `path` in every layer, the one of highest priority first.
+    /// The values of the property `path` in all layers, from the highest priority down.
     pub fn all<'p>(&'p self, path: &'p str) -> impl Iterator<Item = Node<'a>> + 'p {
         self.roots().filter_map(move |root| below(root, path))
     }
 
-    /// A text with its placeholders filled in.
+    /// A text with its placeholders resolved.
     pub fn resolve<'t>(&self, text: &'t str) -> (Cow<'t, str>, Option<Trouble>) {
         placeholder::resolve(text, &|name| self.placeholder(name))
     }
@@ -85,7 +85,7 @@ impl<'a> Layers<'a> {
 
 /// The node at `path` (`a.b[0].c`) below `node`.
 pub(crate) fn below<'t>(node: Node<'t>, path: &str) -> Option<Node<'t>> {
-    // Most layers are empty, and hundreds of properties are asked for.
+    // Most layers are empty, but hundreds of properties are looked up.
     node.children().next()?;
     descend(node, &key::segments(path))
 }
@@ -104,13 +104,13 @@ fn descend<'t>(node: Node<'t>, segments: &[Segment<'_>]) -> Option<Node<'t>> {
     }
 }
 
-/// The entry of a map whose key is `name`, relaxed unless it was written in brackets.
+/// The entry of a map with the key `name`, by relaxed comparison unless it was written in brackets.
 pub(crate) fn child<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     node.children()
         .find(|child| child.key() == name || (!child.bracketed() && key::same(child.key(), name)))
 }
 
-/// In the environment `connect-timeout` may be `connecttimeout` or `connect` → `timeout`.
+/// In the environment, `connect-timeout` may be `connecttimeout` or `connect` → `timeout`.
 fn joined<'t>(node: Node<'t>, name: &str, rest: &[Segment<'_>]) -> Option<Node<'t>> {
     let name: String = key::letters(name).collect();
     node.children().find_map(|child| {

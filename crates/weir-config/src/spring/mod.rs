@@ -1,9 +1,9 @@
-//! The Spring layer: texts to layered properties, as Spring Boot would see them.
+//! Spring's property model: layered properties from texts, as in Spring Boot.
 //!
-//! [`Documents`] parses every source once, decides which documents count for the active profiles
-//! and lays them over each other: `--set`, then `SPRING_APPLICATION_JSON`, the environment, profile
-//! files, files; within a kind the later one wins. What a document imports comes right behind it
-//! ([`Rank`]). It knows nothing of gateways.
+//! [`Documents`] parses every source once, selects the documents for the active profiles and layers
+//! them: `--set`, then `SPRING_APPLICATION_JSON`, the environment, profile files, files. Within a
+//! kind, later ones override earlier ones. Imports of a document rank directly above it ([`Rank`]).
+//! Nothing here depends on the gateway.
 
 mod builder;
 mod cipher;
@@ -40,7 +40,7 @@ pub(crate) use tree::{Kind, Node, Tree};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Format, SOURCE_BYTES_MAX, Source, Sources, Span};
 
-/// Most profiles that groups and includes may add up to.
+/// Maximum number of profiles, including those of groups and includes.
 const PROFILES_MAX: usize = 64;
 
 /// Every parsed text of a configuration.
@@ -55,11 +55,11 @@ pub(crate) struct Documents {
     environment: Tree,
     application_json: Option<Tree>,
     variables: HashMap<String, String>,
-    /// Profiles from the command line; empty if it names none.
+    /// Profiles of the command line; empty if there are none.
     asked: Vec<String>,
 }
 
-/// One document of a text, and where it stands.
+/// A document of a text, with its rank.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub tree: Tree,
@@ -68,12 +68,12 @@ pub(crate) struct Document {
     /// Profile of the file it is in.
     profile: Option<String>,
     pub rank: Rank,
-    /// From a server: it neither imports nor chooses profiles.
+    /// Whether it is from a server: then it can neither import nor activate profiles.
     pub is_remote: bool,
 }
 
 impl Documents {
-    /// Takes what does not come from files.
+    /// Takes the parts that do not come from files.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
         let mut sources = Sources::default();
         let mut problems = Vec::new();
@@ -109,7 +109,7 @@ impl Documents {
         self.add_at(source, &Rank::new(level, &[place]), false);
     }
 
-    /// Parses one `bootstrap.yml` or the like.
+    /// Parses a `bootstrap.yml` or similar file.
     pub fn add_bootstrap(&mut self, source: Source) {
         let level = match source.profile {
             Some(_) => Level::BootstrapProfile,
@@ -123,7 +123,7 @@ impl Documents {
         u32::try_from(self.list.len()).unwrap_or(u32::MAX)
     }
 
-    /// Parses a text whose documents stand at `rank`, in order.
+    /// Parses a text whose documents have the rank `rank`, in order.
     pub fn add_at(&mut self, source: Source, rank: &Rank, is_remote: bool) {
         let trees = self.parse(&source);
         let profile = source.profile;
@@ -134,7 +134,7 @@ impl Documents {
         }
     }
 
-    /// Takes keys with their values, as servers and directories of keys have them.
+    /// Adds keys with values, as from servers and directories of keys.
     pub fn add_pairs(
         &mut self,
         name: &str,
@@ -148,8 +148,7 @@ impl Documents {
         self.list.push(Document { tree, source, profile: None, rank, is_remote });
     }
 
-    /// The documents that count while `active` are the profiles; without profiles, those that
-    /// always count.
+    /// The documents that apply to the profiles `active`; without profiles, the unconditional ones.
     pub fn counting(&self, active: Option<&[String]>) -> Vec<&Document> {
         let counts = |document: &&Document| match active {
             Some(active) => self.is_active(document, active).unwrap_or(false),
@@ -158,13 +157,13 @@ impl Documents {
         self.list.iter().filter(counts).collect()
     }
 
-    /// The layers of the documents that always count.
+    /// The layers of the unconditional documents.
     pub fn unconditional_layers(&self) -> Layers<'_> {
         self.layers_of(|document| !document.is_remote && document.is_unconditional())
     }
 
-    /// The layers that a bootstrap context sees: as [`Documents::layers`], with the bootstrap
-    /// files over the other ones.
+    /// The layers of a bootstrap context: as [`Documents::layers`], with bootstrap files above the
+    /// others.
     pub fn bootstrap_layers(&self, active: &[String]) -> Layers<'_> {
         let is_active = |document: &Document| self.is_active(document, active).unwrap_or(false);
         let (mut first, mut rest) = (Vec::new(), Vec::new());
@@ -176,7 +175,7 @@ impl Documents {
         Layers::new(outside.into_iter().chain(first).chain(rest).collect(), &self.variables)
     }
 
-    /// Trees that no file has: of the command line and the environment.
+    /// Trees that do not come from files: command line and environment.
     pub fn outside(&self) -> Vec<&Tree> {
         let mut trees = vec![&self.sets];
         trees.extend(&self.application_json);
@@ -189,14 +188,14 @@ impl Documents {
         self.list.iter().any(|document| document.rank.level.is_bootstrap())
     }
 
-    /// Reports a problem, once.
+    /// Reports a problem, unless it was reported before.
     pub fn report(&mut self, problem: Diagnostic) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 
-    /// Documents that servers gave and that count, highest priority first.
+    /// Documents of servers that apply, from the highest priority down.
     pub fn remote(&self, active: &[String]) -> Vec<&Document> {
         self.ranked(|document| {
             document.is_remote && self.is_active(document, active).unwrap_or(false)
@@ -226,8 +225,8 @@ impl Documents {
         })
     }
 
-    /// The profiles that are active: named on the command line, else by `spring.profiles.active`,
-    /// else `spring.profiles.default`, else `default`; with their groups.
+    /// The active profiles: of the command line, else of `spring.profiles.active`, else of
+    /// `spring.profiles.default`, else `default`; with their groups.
     pub fn active_profiles(&self) -> Vec<String> {
         let layers = self.unconditional_layers();
         let mut active = match self.asked.is_empty() {
@@ -259,12 +258,12 @@ impl Documents {
         active
     }
 
-    /// The layers that count while `active` are the profiles.
+    /// The layers that apply to the profiles `active`.
     pub fn layers<'a>(&'a self, active: &[String]) -> Layers<'a> {
         self.layers_of(|document| self.is_active(document, active).unwrap_or(false))
     }
 
-    /// Profile expressions that are none.
+    /// Problems of invalid profile expressions.
     pub fn condition_problems(&self) -> Vec<Diagnostic> {
         let checks = self.list.iter().filter_map(|document| self.is_active(document, &[]).err());
         checks.collect()
@@ -282,7 +281,7 @@ impl Documents {
         Ok(value)
     }
 
-    /// Highest priority first.
+    /// From the highest priority down.
     fn layers_of(&self, counts: impl Fn(&Document) -> bool) -> Layers<'_> {
         let mut trees = vec![&self.sets];
         let ranked = self.ranked(counts);
@@ -308,8 +307,8 @@ impl Document {
     }
 }
 
-/// The nodes that tell when a document counts: on-profile, and `spring.profiles` as it was up to
-/// Spring Boot 2.3.
+/// The nodes with a document's condition: on-profile, and `spring.profiles` of Spring Boot up to
+/// 2.3.
 fn conditions(root: Node<'_>) -> Vec<Node<'_>> {
     let legacy = below(root, "spring.profiles")
         .filter(|node| matches!(node.kind(), Kind::Scalar | Kind::List));
@@ -335,13 +334,13 @@ fn any_holds(node: Node<'_>, active: &[String]) -> Result<bool, Diagnostic> {
     Ok(holds)
 }
 
-/// The texts of a list property, however it is written.
+/// The texts of a list property, in any notation.
 pub(crate) fn list_of(layers: &Layers<'_>, path: &str) -> Vec<String> {
     let Some(node) = layers.find(path) else { return Vec::new() };
     texts(layers, node)
 }
 
-/// The texts of a list, or of one text with commas; placeholders filled in, blanks trimmed.
+/// The texts of a list or of a comma-separated text, with placeholders resolved and blanks trimmed.
 pub(crate) fn texts(layers: &Layers<'_>, node: Node<'_>) -> Vec<String> {
     let parts: Vec<String> = match node.kind() {
         Kind::List | Kind::Map => node

@@ -1,5 +1,5 @@
-//! Keys and values without a text of their own, as a tree: what a configuration server answers, and
-//! directories in which each file is a value.
+//! Trees of keys and values that have no text: answers of configuration servers, and directories in
+//! which each file is a value.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use super::tree::Tree;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Sources, Span, offset};
 
-/// The tree of `pairs`. For findings each pair is one line `key=value` of a text called `name`.
+/// The tree of `pairs`. For findings, each pair is a line `key=value` of a text with the name
+/// `name`.
 pub(super) fn parse(
     name: &str,
     pairs: &[(String, String)],
@@ -20,7 +21,7 @@ pub(super) fn parse(
     let mut places = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
         let start = text.len();
-        // A line for the excerpt; what is looked up is the value itself.
+        // A line for excerpts only; lookups use the value itself.
         let _ = writeln!(text, "{key}={}", value.replace(['\n', '\r'], " "));
         places.push((start, start + key.len() + 1, text.len() - 1));
     }
@@ -32,7 +33,7 @@ pub(super) fn parse(
     for ((key, value), (start, value_start, end)) in pairs.iter().zip(places) {
         let at = Span { source, start: offset(value_start), end: offset(end) };
         let key = tree.keep(text.get(start..start + key.len()).unwrap_or(key));
-        // By offset where the value is the same in the text, so that it is not kept twice.
+        // By offset if the text contains the same value, so that it is not stored twice.
         let written = text.get(value_start..end).filter(|written| written == value);
         expansion.set(&mut tree, key, written.unwrap_or(value), at);
     }

@@ -1,11 +1,10 @@
-//! A long YAML text read by two threads: reading takes most of the time of a start.
+//! Parses a long YAML text with two threads: parsing takes most of the start time.
 //!
-//! The text is cut within a block list, before one of its elements: a thread reads the elements
-//! that follow, up to the end of the list, as a text of their own, and this one all the rest, with
-//! one null in their place. That null tells whether the cut was right: where the parser meets it as
-//! an element of a list, it would have met the elements that were left out. If it does not, or
-//! anything else is unlike a plain list, the text is read by one thread, which then finds out what
-//! is wrong.
+//! The text is cut inside a block list, before one of its elements. One thread parses the elements
+//! from there to the end of the list as a text of their own; this thread parses the rest, with one
+//! null in their place. The null validates the cut: if the parser meets it as an element of a list,
+//! it would have met the omitted elements there. Otherwise, or if anything else differs from a
+//! plain list, one thread parses the whole text and finds the errors.
 
 use std::ops::Range;
 use std::sync::mpsc::channel;
@@ -15,16 +14,17 @@ use weir_route::Beside;
 use super::builder::Builder;
 use super::events::{Instead, Reading};
 
-/// Shorter texts are not worth a thread.
+/// Minimum length of a text for two threads.
 const BYTES_MIN: usize = 1 << 20;
-/// How much of the text, from its middle on, is searched for the elements that lie least deep.
+/// Length of the part of the text, from its middle on, that is searched for the least deep
+/// elements.
 const WINDOW: usize = 64 * 1024;
-/// The element in the place of those that were left out.
+/// The replacement of the omitted elements.
 const MARK: &str = "- ~";
-/// Bytes of it before the null.
+/// Number of bytes before the null.
 const DASH: usize = 2;
 
-/// Lines of a text that are elements of one block list.
+/// Lines that are elements of one block list.
 #[derive(Debug, PartialEq, Eq)]
 struct Elements {
     lines: Range<usize>,
@@ -32,8 +32,8 @@ struct Elements {
     indent: usize,
 }
 
-/// The documents of `whole`, read by this thread and one `beside` it; `None` if one thread should
-/// read it.
+/// The documents of `whole`, parsed by this thread and a second one; `None` if one thread should
+/// parse it.
 pub(super) fn read(whole: &Reading<'_>, beside: Beside) -> Option<Vec<Builder>> {
     if whole.body.len() < BYTES_MIN {
         return None;
@@ -48,8 +48,8 @@ fn read_at(whole: &Reading<'_>, elements: &Elements, beside: Beside) -> Option<V
     if before.starts_with('%') || memchr::memmem::find(before.as_bytes(), b"\n%").is_some() {
         return None;
     }
-    // What looks like a comment or a blank line may belong to a block scalar in the last element,
-    // and the null cannot tell.
+    // A line that looks like a comment or a blank line may belong to a block scalar in the last
+    // element, which the null cannot detect.
     if behind.trim_start_matches([' ', '\t']).starts_with(['#', '\n', '\r']) {
         return None;
     }
@@ -66,17 +66,17 @@ fn read_at(whole: &Reading<'_>, elements: &Elements, beside: Beside) -> Option<V
         left_out: None,
         ..*whole
     };
-    // Never less than what takes their place: there are at least two elements.
+    // Never negative: there are at least two elements, longer than their replacement.
     let left_out = end.checked_sub(kept)?;
     let rest = Reading { body: &rest, left_out: Some((kept, left_out)), ..*whole };
     let (sender, receiver) = channel();
     let mut sender = Some(sender);
     let mut there = || {
-        // Dropped if reading panics: nobody waits for it then.
+        // Dropped if parsing panics, so that the receiver does not wait.
         let Some(sender) = sender.take() else { return };
         let mut documents = Vec::new();
         let read = part.read(&mut documents, None).ok().and_then(|()| documents.pop());
-        // Refused only if the other thread has given up.
+        // Fails only if the other thread has given up.
         let _ = sender.send(read.filter(|_| documents.is_empty()));
     };
     let mut filled = false;
@@ -96,7 +96,7 @@ fn read_at(whole: &Reading<'_>, elements: &Elements, beside: Beside) -> Option<V
     read.filter(|()| both && filled).map(|()| documents)
 }
 
-/// Elements of the list that lies least deep in the middle of `text`, from there on to its end.
+/// Elements of the least deep list in the middle of `text`, from there to the end of the list.
 fn find(text: &str) -> Option<Elements> {
     let middle = text.len() / 2;
     let from = middle + memchr::memchr(b'\n', text.as_bytes().get(middle..)?)? + 1;
@@ -125,7 +125,7 @@ fn find(text: &str) -> Option<Elements> {
     (others > 0).then_some(found)
 }
 
-/// The lines of `text` from `start` on, where one starts.
+/// The lines of `text` from `start` on, which is the start of a line.
 fn lines(text: &str, start: usize) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut next = start;
@@ -160,7 +160,7 @@ pub(super) mod tests {
     use crate::diagnostic::Diagnostic;
     use crate::spring::builder::Builder;
 
-    /// Every node with its places, and what was found.
+    /// All nodes with their places, and the findings.
     type Dump = (Vec<String>, Vec<String>);
 
     /// A thread for the test.
@@ -176,7 +176,7 @@ pub(super) mod tests {
 
     fn node(node: Node<'_>, depth: usize, out: &mut Vec<String>) {
         let (key, value) = (node.key(), node.scalar());
-        // A block scalar ends where the next thing starts, and an empty one is there.
+        // A block scalar ends at the next token; an empty one is located there.
         let is_empty = node.written().is_some_and(str::is_empty);
         let places = (!is_empty).then(|| (node.key_span().start, node.span().start));
         out.push(format!("{depth} {:?} {key:?} {value:?} {places:?}", node.kind()));
@@ -193,7 +193,7 @@ pub(super) mod tests {
         (out, problems.iter().map(told).collect())
     }
 
-    /// The text read by one thread, and by two, cut where `at` says.
+    /// Results of parsing with one thread, and with two and the cut of `at`.
     fn both(text: &str, at: impl Fn(&str) -> Option<Elements>) -> (Option<Dump>, Option<Dump>) {
         let text: Arc<str> = text.into();
         let whole = Reading { source: 3, text: &text, body: &text, from: 0, left_out: None };
@@ -210,7 +210,7 @@ pub(super) mod tests {
         assert!(two.is_none() || one == two, "{text}\n{one:#?}\n{two:#?}");
     }
 
-    /// As long as needed for the middle to lie within it.
+    /// Repeats an element until the middle of the text lies within it.
     fn repeated(element: &str) -> String {
         (0..9).map(|n| element.replace('@', &n.to_string())).collect()
     }
@@ -233,11 +233,11 @@ pub(super) mod tests {
     #[test]
     fn what_is_no_plain_list_is_read_by_one_thread() {
         let flow = repeated("  - { id: r@ }\n");
-        // A directive, and anchors on either side of the cut.
+        // A directive, and anchors on both sides of the cut.
         check(&format!("%TAG !! tag:example.org,2000:\n---\nroutes:\n{flow}"), false);
         check(&format!("base: &a 1\nroutes:\n{}", flow.replace('}', ", x: *a }")), false);
         check(&format!("routes:\n{}", repeated("  - &a@ x\n")), false);
-        // Within a text, where lines only look like elements.
+        // Within a block scalar, whose lines only look like elements.
         check(&format!("text: |\n{flow}"), false);
         check(&format!("text: 'a\n{flow}  '\n"), false);
         check(&format!("text: [ a,\n{flow} ]\n"), false);

@@ -1,27 +1,27 @@
 //! `${name:default}` in values (Spring class `PlaceholderParser`).
 //!
-//! Names and defaults may hold placeholders. `\${` is a literal `${`. What has neither a value nor
-//! a default stays as it is written: `/${segment}` in a RewritePath must survive.
+//! Names and defaults may contain placeholders. `\${` is a literal `${`. A placeholder with neither
+//! a value nor a default is kept as written: `/${segment}` in a RewritePath must survive.
 
 use std::borrow::Cow;
 
-/// Deepest nesting of placeholders and of values that refer to others.
+/// Maximum nesting of placeholders and of values that refer to others.
 const DEPTH_MAX: usize = 24;
-/// Most placeholders filled in for one text.
+/// Maximum number of placeholders resolved for one text.
 const STEPS_MAX: usize = 1_000;
-/// Longest text that filling in may make.
+/// Maximum length of the resulting text.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What went wrong while placeholders were filled in.
+/// A problem of resolving placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// The first name that has neither a value nor a default.
     Unknown(String),
-    /// Values refer to each other in a circle, or grow without end.
+    /// A reference cycle, or unbounded growth.
     Loop(String),
 }
 
-/// Fills in the placeholders of `text`; `value` gives the raw value of a name.
+/// Resolves the placeholders of `text`; `value` returns the raw value of a name.
 pub(crate) fn resolve<'t>(
     text: &'t str,
     value: &dyn Fn(&str) -> Option<String>,
@@ -67,7 +67,7 @@ impl Filling<'_> {
         out
     }
 
-    /// The text that stands for `${inner}`.
+    /// The replacement of `${inner}`.
     fn placeholder(&mut self, inner: &str, depth: usize) -> String {
         self.steps += 1;
         if depth >= DEPTH_MAX || self.steps > STEPS_MAX {
@@ -98,7 +98,7 @@ impl Filling<'_> {
     }
 }
 
-/// Where the `}` is that closes a placeholder; inner pairs of braces count.
+/// Position of the `}` that closes a placeholder, after nested pairs of braces.
 fn closing(inside: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, byte) in inside.bytes().enumerate() {
@@ -112,7 +112,7 @@ fn closing(inside: &str) -> Option<usize> {
     None
 }
 
-/// Where the name ends: at the first `:` outside of inner placeholders.
+/// End of the name: the first `:` outside of nested placeholders.
 fn name_end(inner: &str) -> usize {
     let mut open = 0_usize;
     for (at, byte) in inner.bytes().enumerate() {

@@ -1,12 +1,12 @@
 //! Profile expressions: `prod`, `!prod`, `a & b`, `(a | b) & !c` (Spring class `ProfilesParser`).
 
-/// Deepest nesting of parentheses.
+/// Maximum nesting of parentheses.
 const DEPTH_MAX: usize = 16;
 
-/// Whether `expression` holds while the profiles `active` are.
+/// Whether `expression` is true for the active profiles `active`.
 ///
 /// # Errors
-/// What is wrong with the expression.
+/// The syntax error in the expression.
 pub(super) fn holds(expression: &str, active: &[String]) -> Result<bool, &'static str> {
     let mut tokens = Tokens { rest: expression, active };
     let value = tokens.expression(0)?;

@@ -1,4 +1,4 @@
-//! Java properties to trees, one a document (documents are parted by `#---`).
+//! Parses Java properties to trees, one per document (documents are separated by `#---`).
 //!
 //! Class `java.util.Properties`: continuation lines, `\uXXXX`, `=`, `:` or blanks between key and
 //! value, `#` and `!` comments; Spring Boot's `OriginTrackedPropertiesLoader` for `#---`.
@@ -11,7 +11,7 @@ use super::tree::Tree;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Span, offset};
 
-/// Parses every document of `text`. Nothing in such a file is an error.
+/// Parses every document of `text`. There are no syntax errors in this format.
 pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>) -> Vec<Tree> {
     let mut trees = Vec::new();
     let mut document = Document::new(source, text);
@@ -79,7 +79,7 @@ impl<'t> Lines<'t> {
         rest.iter().position(|b| matches!(b, b'\n' | b'\r')).map_or(self.text.len(), |n| from + n)
     }
 
-    /// The first byte of the line behind the one that ends at `end`.
+    /// The first byte of the line after the one that ends at `end`.
     fn behind(&self, end: usize) -> usize {
         match (self.text.get(end), self.text.get(end + 1)) {
             (Some(b'\r'), Some(b'\n')) => end + 2,
@@ -128,7 +128,7 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// The raw key, and where the raw value starts.
+/// The raw key, and the start of the raw value.
 fn split(raw: &str) -> (&str, usize) {
     let bytes = raw.as_bytes();
     let mut at = 0;
@@ -198,7 +198,7 @@ fn unescape(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// UTF-16 units of neighbouring `\u` escapes make characters together.
+/// Decodes consecutive UTF-16 units of `\u` escapes.
 fn flush(units: &mut Vec<u16>, out: &mut String) {
     out.extend(char::decode_utf16(units.drain(..)).map(|c| c.unwrap_or('\u{fffd}')));
 }

@@ -1,36 +1,36 @@
-//! Where a document stands among the others: its level first, then its place within the level.
+//! Priority of documents: first by level, then by path within the level.
 //!
-//! A place is a path of numbers. What a document imports lies below its own path, and so comes
-//! right over it and below whatever comes over that document (Spring Boot's tree of
+//! A path is a list of numbers. The imports of a document are below its own path: they rank
+//! directly above the document, and below every document that ranks above it (Spring Boot's tree of
 //! `ConfigDataEnvironmentContributor`s).
 
-/// What kind of document it is; later ones win.
+/// Kind of a document; later ones override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// `bootstrap.yml`.
     Bootstrap,
     /// `bootstrap-{profile}.yml`.
     BootstrapProfile,
-    /// From a server that lets all files win (`spring.cloud.config.override-none`).
+    /// From a server that all files override (`spring.cloud.config.override-none`).
     Beneath,
-    /// `application.yml`, and what it imports.
+    /// `application.yml`, and its imports.
     Plain,
-    /// `application-{profile}.yml`, and what it imports.
+    /// `application-{profile}.yml`, and its imports.
     Profile,
-    /// What a server has for one profile.
+    /// Documents of a server for one profile.
     Remote,
-    /// From a server that even the environment does not override.
+    /// From a server that overrides even the environment.
     OverEnvironment,
 }
 
 impl Level {
-    /// Whether it is of a bootstrap file.
+    /// Whether it is the level of a bootstrap file.
     pub fn is_bootstrap(self) -> bool {
         matches!(self, Self::Bootstrap | Self::BootstrapProfile)
     }
 }
 
-/// Where a document stands; the greater one wins.
+/// Priority of a document; the greater one wins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub level: Level,
@@ -38,24 +38,24 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    /// A place within a level.
+    /// A rank within a level.
     pub fn new(level: Level, path: &[u32]) -> Self {
         Self { level, path: path.to_vec() }
     }
 
-    /// The `n`-th place right over this one.
+    /// The `n`-th rank directly above this one.
     pub fn below(&self, n: u32) -> Self {
         let mut path = self.path.clone();
         path.push(n);
         Self { level: self.level, path }
     }
 
-    /// The same place at another level.
+    /// The same path at another level.
     pub fn at(&self, level: Level) -> Self {
         Self { level, path: self.path.clone() }
     }
 
-    /// How many imports lead to it.
+    /// Number of imports that lead to it.
     pub fn depth(&self) -> usize {
         self.path.len()
     }

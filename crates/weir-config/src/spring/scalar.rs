@@ -1,7 +1,7 @@
-//! Types of plain YAML scalars, as SnakeYAML resolves them, and the text Spring makes of them.
+//! Types of plain YAML scalars, as SnakeYAML resolves them, and their text in Spring.
 //!
-//! `yes` becomes `true`, `12.50` becomes `12.5`, `010` becomes `8`: surprising, but it is what a
-//! filter's argument holds under Spring Cloud Gateway. (SnakeYAML class `Resolver`; YAML 1.1
+//! `yes` becomes `true`, `12.50` becomes `12.5`, `010` becomes `8`: surprising, but these are the
+//! values of a filter's arguments in Spring Cloud Gateway. (SnakeYAML class `Resolver`; YAML 1.1
 //! types.)
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// A scalar with its type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar<'t> {
-    /// `~`, `null`, nothing.
+    /// `~`, `null`, or an empty text.
     Null,
     /// `true`, `yes`, `on` and their opposites.
     Bool(bool),
@@ -22,7 +22,7 @@ pub(crate) enum Scalar<'t> {
 }
 
 impl<'t> Scalar<'t> {
-    /// The text that Java's `toString` gives.
+    /// The text of Java's `toString`.
     pub fn into_text(self) -> Cow<'t, str> {
         match self {
             Self::Null => Cow::Borrowed(""),
@@ -92,7 +92,7 @@ fn int(text: &str) -> Option<i128> {
     radix(digits, 10).map(|n| sign * n)
 }
 
-/// Digits with `_` between them. More than 30 digits stay text: Java's BigInteger prints the same.
+/// Digits with optional `_`. More than 30 digits stay text: Java's BigInteger prints the same.
 fn radix(digits: &str, radix: u32) -> Option<i128> {
     if !digits.starts_with(|c: char| c == '_' || c.is_digit(radix)) || digits.len() > 30 {
         return None;

@@ -1,9 +1,9 @@
-//! One document as a compact tree: the form every format is parsed into.
+//! Documents as compact trees: the parsed form of every format.
 //!
-//! Nodes are 36 bytes in one vector and borrow their text from the source by offset, so that a file
-//! of 100,000 routes costs a few allocations. A tree is normalised once it is parsed: dotted and
-//! bracketed keys (`spring.cloud.gateway.routes`, `'[/**]'`, `routes[0]`) have become levels, and
-//! maps with the keys `[0]`, `[1]`, … have become lists.
+//! Nodes are 36 bytes in one vector and reference their text in the source by offset, so a file of
+//! 100,000 routes needs only a few allocations. A tree is normalized after parsing: dotted and
+//! bracketed keys (`spring.cloud.gateway.routes`, `'[/**]'`, `routes[0]`) are expanded to levels,
+//! and maps with the keys `[0]`, `[1]`, … are converted to lists.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::source::{Span, offset};
 
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
-/// Marks a text that lies in [`Tree::extra`], not in the source.
+/// Marks a text in [`Tree::extra`], not in the source.
 const EXTRA: u32 = 1 << 31;
 
 /// A text: bytes of the source, or of the tree's own buffer.
@@ -24,20 +24,20 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// `len` bytes of it from `offset` on.
+    /// `len` bytes of the text from offset `from` on.
     pub(super) fn part(self, from: usize, len: usize) -> Self {
         Self { start: self.start + offset(from), len: offset(len) }
     }
 }
 
-/// What a node holds.
+/// Content of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content {
     /// A key without a value.
     Null,
-    /// `plain` texts may be numbers or truth values, others are what they are.
+    /// A `plain` text may be a number or boolean; others are always texts.
     Scalar { text: Text, plain: bool },
-    /// Children in order, from this one on.
+    /// Children in order, starting with `first`.
     List { first: u32, count: u32 },
     /// Children in order, each with its key.
     Map { first: u32, count: u32 },
@@ -48,7 +48,7 @@ pub(super) struct Data {
     pub content: Content,
     /// Key under a map; empty in a list.
     pub key: Text,
-    /// The key was written in brackets: it is exact, not relaxed.
+    /// Whether the key was written in brackets: then it is compared exactly.
     pub bracketed: bool,
     pub start: u32,
     pub end: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Tree {
     pub(super) extra: String,
     pub(super) nodes: Vec<Data>,
     pub(super) root: u32,
-    /// Made of environment variables: `_` stands for `.`, `-` or nothing.
+    /// Made from environment variables: `_` stands for `.`, `-` or nothing.
     pub(super) joined: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Node<'t> {
     data: &'t Data,
 }
 
-/// What a [`Node`] is.
+/// Kind of a [`Node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A key without a value; Spring reads it as an empty text.
@@ -89,7 +89,7 @@ pub(crate) enum Kind {
 }
 
 impl Tree {
-    /// An empty document: one null.
+    /// An empty document: a single null.
     pub(super) fn new(source: u32, text: Arc<str>) -> Self {
         let mut tree =
             Self { source, text, extra: String::new(), nodes: Vec::new(), root: 0, joined: false };
@@ -97,7 +97,7 @@ impl Tree {
         tree
     }
 
-    /// The outermost node.
+    /// The root node.
     pub fn root(&self) -> Node<'_> {
         self.node(self.root).unwrap_or(Node { tree: self, id: NONE, data: &MISSING })
     }
@@ -115,7 +115,7 @@ impl Tree {
         id
     }
 
-    /// `text` by offset if it lies in the source, else copied.
+    /// References `text` by offset if it is part of the source, otherwise copies it.
     pub(super) fn keep(&mut self, text: &str) -> Text {
         let base = self.text.as_ptr() as usize;
         let start = (text.as_ptr() as usize).wrapping_sub(base);
@@ -135,7 +135,7 @@ impl Tree {
         from.get(start..start + text.len as usize).unwrap_or_default()
     }
 
-    /// Where a text lies in the source, if it does.
+    /// Span of a text, if it is in the source.
     pub(super) fn text_span(&self, text: Text) -> Option<Span> {
         if text.start & EXTRA != 0 || text.len == 0 {
             return None;
@@ -143,8 +143,8 @@ impl Tree {
         Some(Span { source: self.source, start: text.start, end: text.start + text.len })
     }
 
-    /// Adds the nodes of another tree of the same source, in order; gives what their numbers have
-    /// grown by.
+    /// Appends the nodes of another tree of the same source, in order; returns the offset added to
+    /// their numbers.
     pub(super) fn append(&mut self, other: Self) -> u32 {
         let (behind, extra) = (offset(self.nodes.len()), offset(self.extra.len()));
         let moved = |id: u32| if id == NONE { NONE } else { id + behind };
@@ -165,7 +165,7 @@ impl Tree {
         behind
     }
 
-    /// Chains `children` under `parent`, which becomes a list or a map.
+    /// Links `children` under `parent`, which becomes a list or a map.
     pub(super) fn adopt(&mut self, parent: u32, children: &[u32], list: bool) {
         for pair in children.windows(2) {
             if let [one, two] = *pair
@@ -203,7 +203,7 @@ impl<'t> Node<'t> {
         self.id
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(self) -> Kind {
         match self.data.content {
             Content::Null => Kind::Null,
@@ -213,22 +213,22 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Where its value is written.
+    /// Place of its value.
     pub fn span(self) -> Span {
         Span { source: self.tree.source, start: self.data.start, end: self.data.end }
     }
 
-    /// Where its key is written; its value in a list.
+    /// Place of its key; of its value in a list.
     pub fn key_span(self) -> Span {
         self.tree.text_span(self.data.key).unwrap_or_else(|| self.span())
     }
 
-    /// Key under a map as written, brackets aside.
+    /// Its key in a map, without brackets.
     pub fn key(self) -> &'t str {
         self.tree.str(self.data.key)
     }
 
-    /// The key was written in brackets.
+    /// Whether the key was written in brackets.
     pub fn bracketed(self) -> bool {
         self.data.bracketed
     }
@@ -250,7 +250,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The text as Spring hands it on: `yes` is `true`, `12.50` is `12.5`; null is empty.
+    /// The text as Spring returns it: `yes` is `true`, `12.50` is `12.5`; null is empty.
     pub fn text(self) -> Option<Cow<'t, str>> {
         match self.data.content {
             Content::Null => Some(Cow::Borrowed("")),
@@ -262,7 +262,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The text as written, before any typing.
+    /// The text as written, before type resolution.
     pub fn written(self) -> Option<&'t str> {
         match self.data.content {
             Content::Scalar { text, .. } => Some(self.tree.str(text)),
@@ -270,7 +270,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The value with its type.
+    /// The typed value.
     pub fn scalar(self) -> Option<scalar::Scalar<'t>> {
         match self.data.content {
             Content::Null => Some(scalar::Scalar::Null),
@@ -282,7 +282,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Whether its tree comes from environment variables.
+    /// Whether its tree was made from environment variables.
     pub fn joined(self) -> bool {
         self.tree.joined
     }

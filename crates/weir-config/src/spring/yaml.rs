@@ -1,4 +1,4 @@
-//! YAML text to trees, one a document.
+//! Parses YAML text to trees, one per document.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::parallel;
 use super::tree::Tree;
 use crate::diagnostic::Diagnostic;
 
-/// Parses every document of `text`, with a thread `beside` this one if it is long. What does not
-/// stop the reading goes to `problems`.
+/// Parses every document of `text`, with a second thread if it is long. Non-fatal problems are
+/// added to `problems`.
 ///
 /// # Errors
-/// The first thing in the text that is not YAML, or a bound that is passed.
+/// The first YAML syntax error, or a limit that is exceeded.
 pub(super) fn parse(
     source: u32,
     text: &Arc<str>,

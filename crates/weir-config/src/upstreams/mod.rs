@@ -1,4 +1,4 @@
-//! By what rules the instances of services are chosen: Spring Cloud LoadBalancer's properties
+//! Load-balancing rules of services: Spring Cloud LoadBalancer's properties
 //! (`spring.cloud.loadbalancer.*`), and `weir.upstreams`.
 
 mod own;
@@ -14,14 +14,14 @@ use own::Own;
 use spring::Balancing;
 use weir_snapshot::Settings;
 
-/// Rules for every service that there are any for.
+/// Load-balancing rules by service.
 #[derive(Debug, Default)]
 pub(crate) struct Upstreams {
     own: Vec<Own>,
     balancing: Balancing,
 }
 
-/// What the layers say. Problems are noted, and refuse the configuration.
+/// Reads the rules of the layers. Problems are reported, and reject the configuration.
 pub(crate) fn upstreams(
     layers: &Layers<'_>,
     settings: &Settings,
@@ -33,7 +33,7 @@ pub(crate) fn upstreams(
 }
 
 impl Upstreams {
-    /// The rules for a service, if there are any.
+    /// The rules of a service, if there are any.
     pub fn rules(&self, name: &str) -> Option<Rules> {
         match self.find(name) {
             Some(own) => Some(own.rules.clone()),
@@ -41,12 +41,12 @@ impl Upstreams {
         }
     }
 
-    /// The instances that `weir.upstreams` lists of it, if it lists any.
+    /// The instances of a service in `weir.upstreams`, if listed there.
     pub fn targets(&self, name: &str) -> Option<&[Arc<Instance>]> {
         self.find(name).and_then(|own| own.targets.as_deref())
     }
 
-    /// Whether any instance is looked at.
+    /// Whether any instance has health checks.
     pub fn has_checks(&self) -> bool {
         self.own.iter().any(|own| own.rules.check.is_some()) || self.balancing.has_checks()
     }
@@ -70,7 +70,7 @@ mod tests {
     use crate::loaded::Loader;
     use crate::source::{Format, Source};
 
-    /// What a text comes to for these routes; its findings, and the rules of each upstream in use.
+    /// Findings of a text with these routes, and the rules of each upstream in use.
     fn read(text: &str, uris: &[&str]) -> (Vec<String>, Vec<(String, Rules)>) {
         let routes: String = uris
             .iter()

@@ -14,14 +14,14 @@ const NAME: &str = "weir.upstreams";
 const FIELDS: &[&str] =
     &["targets", "balance", "zone", "check", "outlier", "panic-percent", "slow-start"];
 const TARGETS: &str = "write `host:port`, or `{ address: host:port, weight: 2, zone: a }`";
-/// Targets that one upstream may have.
+/// Maximum number of targets of an upstream.
 const TARGETS_MAX: usize = 10_000;
-/// The greatest weight of a target, as of HAProxy.
+/// Maximum weight of a target, as in HAProxy.
 const WEIGHT_MAX: u32 = 256;
-/// With fewer usable instances than this percentage, all are used.
+/// If fewer instances than this percentage are healthy, all are used.
 const PANIC_PERCENT: u32 = 50;
 
-/// One upstream.
+/// An upstream of `weir.upstreams`.
 #[derive(Debug)]
 pub(super) struct Own {
     pub name: String,
@@ -29,7 +29,7 @@ pub(super) struct Own {
     pub rules: Rules,
 }
 
-/// Every upstream. One with a mistake is there, too, so that routes to it are no further mistakes.
+/// Every upstream, including invalid ones, so that routes to them are not reported as well.
 pub(super) fn all(
     layers: &Layers<'_>,
     balancing: &Balancing,
@@ -54,7 +54,7 @@ fn one(fields: &mut Fields<'_, '_>, name: String, balancing: &Balancing) -> Own 
     fields.only(FIELDS);
     let mut rules = Rules { panic_percent: PANIC_PERCENT, ..balancing.start_of(&name) };
     let targets = targets(fields);
-    // Who writes weights means them.
+    // Weights in the list of targets enable weighting.
     rules.weighted |= targets.as_ref().is_some_and(|all| all.iter().any(|one| one.weight != 1));
     balance(fields, &mut rules);
     if let Some(zone) = fields.text("zone") {
@@ -171,7 +171,7 @@ fn balance(fields: &mut Fields<'_, '_>, rules: &mut Rules) {
     }
 }
 
-/// Whether `name` can be that of a header field or cookie (RFC 9110 section 5.6.2).
+/// Whether `name` is a valid name of a header field or cookie (RFC 9110 section 5.6.2).
 fn is_token(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_part)
@@ -179,7 +179,7 @@ fn is_token(name: &str) -> bool {
 
 fn check(fields: &mut Fields<'_, '_>) -> Option<Check> {
     let node = fields.node("check")?;
-    // `check: tcp` is enough.
+    // `check: tcp` is a short form.
     if node.kind() != Kind::Map {
         let written = fields.text_of(node);
         if written.text != "tcp" {
@@ -226,7 +226,7 @@ fn statuses(text: &str) -> Option<(u16, u16)> {
     (first <= last).then_some((first, last))
 }
 
-/// A time of at least 100 ms.
+/// A duration of at least 100 ms.
 fn time(fields: &mut Fields<'_, '_>, name: &str, field: &mut Duration) {
     let Some(time) = fields.duration(name) else { return };
     if time < Duration::from_millis(100) {

@@ -1,4 +1,4 @@
-//! `spring.cloud.loadbalancer.*`: what Spring Cloud LoadBalancer is configured to.
+//! `spring.cloud.loadbalancer.*`: the configuration of Spring Cloud LoadBalancer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use weir_snapshot::Settings;
 
 const NAME: &str = "spring.cloud.loadbalancer";
 
-/// What `configurations` may hold. Spring takes one; here several may be combined.
+/// Values of `configurations`. Spring allows one; here several may be combined.
 const CONFIGURATIONS: &[&str] = &[
     "default",
     "zone-preference",
@@ -25,27 +25,27 @@ const CONFIGURATIONS: &[&str] = &[
     "round-robin",
 ];
 
-/// Everything that is configured, for all services and for some.
+/// The configuration for all services and for some.
 #[derive(Debug, Default)]
 pub(super) struct Balancing {
     all: One,
-    /// `clients.<service>`: what is not written there is as for all.
+    /// `clients.<service>`: unset properties are inherited from the common ones.
     clients: Vec<(String, One)>,
 }
 
-/// What is configured for one service, or for all.
+/// The configuration for one service, or for all.
 #[derive(Debug, Default)]
 struct One {
     rules: Rules,
     is_plain: bool,
-    /// Hints by service, and `default`; only where they count.
+    /// Hints by service, and `default`; only if hints are enabled.
     hints: Vec<(String, String)>,
     /// Paths of health checks by service, and `default`.
     paths: Vec<(String, String)>,
 }
 
 impl Balancing {
-    /// The rules for a service; `None` if its instances just take turns.
+    /// The rules of a service; `None` for plain round robin.
     pub fn rules(&self, name: &str) -> Option<Rules> {
         let own = self.clients.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let one = own.map_or(&self.all, |(_, one)| one);
@@ -57,7 +57,7 @@ impl Balancing {
         clients.chain([&self.all]).any(|one| one.rules.check.is_some())
     }
 
-    /// The rules for a service that has some of its own besides.
+    /// The initial rules of a service that also has rules in `weir.upstreams`.
     pub fn start_of(&self, name: &str) -> Rules {
         self.rules(name).unwrap_or_default()
     }
@@ -77,7 +77,7 @@ impl One {
     }
 }
 
-/// What is written for a service, or by default.
+/// The value for a service, or the default.
 fn of_service(list: &[(String, String)], name: &str) -> Option<String> {
     let called = |wanted: &str| list.iter().find(|(known, _)| known.eq_ignore_ascii_case(wanted));
     called(name).or_else(|| called("default")).map(|(_, text)| text.clone())
@@ -169,7 +169,7 @@ fn sticky(fields: &mut Fields<'_, '_>) -> (String, bool) {
     (name.unwrap_or(default), flag(&mut below, "add-service-instance-cookie").unwrap_or(false))
 }
 
-/// The check, and its paths by service.
+/// The health check, and its paths by service.
 fn check(fields: &mut Fields<'_, '_>) -> (Check, Vec<(String, String)>) {
     let mut check = Check { interval: Duration::from_secs(25), fall: 1, ..Check::default() };
     let Some(mut below) = fields.below("health-check") else { return (check, Vec::new()) };

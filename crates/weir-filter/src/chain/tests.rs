@@ -1,4 +1,4 @@
-//! Order, sharing and size of chains; and what no chain may ever make of a request.
+//! Order, sharing and size of chains; and invariants of heads after any chain.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -133,7 +133,7 @@ fn a_failing_filter_ends_the_chain() {
     assert!(outcome.error.is_some() && outcome.response.is_none());
 }
 
-/// Filters with every way to bring request data into a head.
+/// Filters that copy request data into a head in every possible way.
 const HOSTILE: &[&str] = &[
     "AddRequestHeader=X-A, {a}{b}",
     "AddRequestHeadersIfNotPresent=X-B:{a}",

@@ -1,10 +1,10 @@
 //! Cross-origin resource sharing (Fetch standard; SCG: `globalcors` and `metadata.cors`).
 //!
-//! The gateway answers preflights itself and puts its headers on other answers. Which rules apply
-//! is a question of the path alone, not of the route that serves it: the configuration of a route
-//! holds for its first path pattern, or for all paths if it has none, and comes before the global
-//! ones (SCG class `CorsGatewayFilterApplicationListener`). The table of patterns is a route index:
-//! it costs the same however many routes have rules, and nothing if none has.
+//! The gateway answers preflights itself and adds its headers to other responses. The rules depend
+//! on the path alone, not on the route that serves it: the CORS configuration of a route applies to
+//! its first path pattern, or to all paths if it has none, and precedes the global one (SCG class
+//! `CorsGatewayFilterApplicationListener`). The table of patterns is a route index: a lookup costs
+//! the same however many routes have rules, and nothing if none has.
 
 mod origin;
 mod rule;
@@ -20,7 +20,7 @@ use crate::local_response::LocalResponse;
 use origin::is_same_origin;
 pub use rule::{CorsConfiguration, CorsField, CorsRule};
 
-/// Which origins may do what, by path pattern.
+/// CORS rules by path pattern.
 #[derive(Debug, Default)]
 pub struct CorsPolicy {
     index: Index<Arc<CorsRule>>,
@@ -28,14 +28,14 @@ pub struct CorsPolicy {
     without_route: bool,
 }
 
-/// The rules that a route brings (`metadata.cors`).
+/// The CORS rules of a route (`metadata.cors`).
 #[derive(Clone, Debug)]
 pub struct CorsRoute<'a> {
     /// Order of the route.
     pub order: i32,
-    /// Position of the route: known by it later.
+    /// Position of the route, which identifies it in later changes.
     pub position: u64,
-    /// Where its group stands, if it has one: without predicates, as these rules ask for none.
+    /// Group of the route, if it has one; without predicates, which CORS rules ignore.
     pub group: Option<Arc<RouteGroup>>,
     /// The first pattern of its first Path predicate; `None` is `/**`.
     pub pattern: Option<&'a str>,
@@ -43,32 +43,33 @@ pub struct CorsRoute<'a> {
     pub rule: Arc<CorsRule>,
 }
 
-/// One change of a policy.
+/// A change of a policy.
 #[derive(Clone, Debug)]
 pub enum CorsChange<'a> {
-    /// Adds the rules of a route, or replaces those of the route at its position.
+    /// Adds the rules of a route, replacing those at its position.
     Put(CorsRoute<'a>),
-    /// Forgets the rules of the route at this position, if it had any.
+    /// Removes the rules of the route at this position, if any.
     Remove(u64),
 }
 
-/// What the policy says of a request.
+/// Decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorsDecision {
-    /// Nothing.
+    /// No CORS request, or no rules.
     NotCors,
-    /// The gateway answers: a preflight, or a refusal. No filter runs.
+    /// Respond with a preflight answer or a refusal. No filter runs.
     Respond(Box<LocalResponse>),
-    /// The request goes on. These headers belong on whatever is answered, in front of the
-    /// upstream's and before the response filters run (DedupeResponseHeader relies on it).
+    /// Continue. These headers are added to any response, before the upstream's and before the
+    /// response filters run (DedupeResponseHeader relies on it).
     Proceed(Vec<CorsField>),
 }
 
 impl CorsPolicy {
-    /// A policy of global rules by pattern, in the order written, and of the rules of routes.
+    /// Builds a policy from global rules by pattern, in the order written, and from the rules of
+    /// routes.
     ///
     /// # Errors
-    /// Every pattern that is none.
+    /// All invalid patterns.
     pub fn build<'a>(
         global: &'a [(String, Arc<CorsRule>)],
         routes: impl IntoIterator<Item = CorsRoute<'a>>,
@@ -77,7 +78,7 @@ impl CorsPolicy {
     ) -> Result<Self, Vec<ArgError>> {
         let mut built = Vec::new();
         let mut problems = Vec::new();
-        // Behind every route, whatever its order: the last positions there are.
+        // Global rules come after every route, whatever its order: they take the last positions.
         let positions = (0..=POSITION_MAX).rev();
         let global = positions.zip(global.iter().rev()).map(|(position, (pattern, rule))| {
             let (pattern, rule) = (Some(pattern.as_str()), Arc::clone(rule));
@@ -95,10 +96,10 @@ impl CorsPolicy {
         Ok(Self { index: Index::build(built), without_route })
     }
 
-    /// The policy with `changes` applied in order; what did not change is shared.
+    /// The policy with `changes` applied in order; unchanged parts are shared.
     ///
     /// # Errors
-    /// The first pattern that is none.
+    /// The first invalid pattern.
     pub fn apply(
         &self,
         changes: &[CorsChange<'_>],
@@ -119,8 +120,8 @@ impl CorsPolicy {
         self.index.is_empty()
     }
 
-    /// Decides about a request as received, once it is known whether a route was `matched`. `https`
-    /// tells whether the client's connection is encrypted.
+    /// Decides about a request as received, after routing: `matched` tells whether a route matched,
+    /// `https` whether the client's connection is encrypted.
     pub fn decide(
         &self,
         request: &Request<'_>,
@@ -158,8 +159,8 @@ impl CorsPolicy {
     }
 }
 
-/// A preflight is never proxied: without rules for its path it gets an empty answer, by which the
-/// browser refuses (Spring Framework 7).
+/// A preflight is never forwarded: if no rule applies to its path it gets an empty answer, which
+/// makes the browser refuse (Spring Framework 7).
 fn unruled(preflight: bool) -> CorsDecision {
     if preflight { CorsDecision::Respond(answer(200, Vec::new())) } else { CorsDecision::NotCors }
 }
@@ -181,7 +182,7 @@ fn answer(status: u16, fields: Vec<CorsField>) -> Box<LocalResponse> {
     Box::new(LocalResponse { status, fields, body: Vec::new() })
 }
 
-/// The pattern of `route` as a route of its own.
+/// Compiles the pattern of `route` as a route of its own.
 fn compile(
     route: &CorsRoute<'_>,
     options: &PredicateOptions,

@@ -1,17 +1,17 @@
-//! Origins: patterns for them, and whether one is the gateway's own.
+//! Origins: patterns, and the same-origin check.
 
 /// A pattern such as `https://*.example.org` or `http://localhost:[*]` (Spring class
 /// `CorsConfiguration.OriginPattern`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OriginPattern {
-    /// Text in front of, between and behind the `*`.
+    /// Literal text before, between and after each `*`.
     texts: Box<[Box<str>]>,
     ports: Ports,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Ports {
-    /// As the text says.
+    /// The port is part of the text.
     Written,
     /// `:[*]`: any port, or none.
     Any,
@@ -48,7 +48,7 @@ impl OriginPattern {
         }
     }
 
-    /// Whether `text` is the texts of the pattern with anything between them.
+    /// Whether `text` consists of the literal texts with anything between them.
     fn matches_text(&self, text: &str) -> bool {
         let Some((first, others)) = self.texts.split_first() else { return false };
         let Some((last, middle)) = others.split_last() else { return **first == *text };
@@ -61,14 +61,14 @@ impl OriginPattern {
     }
 }
 
-/// Text and ports of `text:[ports]`.
+/// Splits `text:[ports]`.
 fn split_ports(pattern: &str) -> Option<(&str, &str)> {
     let (text, ports) = pattern.strip_suffix(']')?.rsplit_once(":[")?;
     let number = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
     (ports == "*" || ports.split(',').all(number)).then_some((text, ports))
 }
 
-/// Whether `origin` is the scheme, host and port that the client asked for (Spring class
+/// Whether `origin` has the scheme, host and port of the client's request (Spring class
 /// `CorsUtils`).
 pub(super) fn is_same_origin(origin: &[u8], https: bool, host: &[u8]) -> bool {
     let (scheme, default) =

@@ -1,5 +1,4 @@
-//! What one CORS configuration allows (Spring classes `CorsConfiguration` and
-//! `DefaultCorsProcessor`).
+//! A compiled CORS configuration (Spring classes `CorsConfiguration` and `DefaultCorsProcessor`).
 
 use std::borrow::Cow;
 
@@ -9,12 +8,12 @@ use weir_wire::{RequestHead, is_token, list_members};
 use super::origin::OriginPattern;
 use crate::header::check_value;
 
-/// A configuration as written. An empty list is one that was not written.
+/// A configuration as written. An empty list means that the property is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CorsConfiguration {
     /// `allowedOrigins`: origins, or `*`.
     pub allowed_origins: Vec<String>,
-    /// `allowedOriginPatterns`: origins with `*` in them, `:[8080,8081]` or `:[*]` for ports.
+    /// `allowedOriginPatterns`: origins with `*`; `:[8080,8081]` or `:[*]` match ports.
     pub allowed_origin_patterns: Vec<String>,
     /// `allowedMethods`: methods, or `*`; GET and HEAD if empty.
     pub allowed_methods: Vec<String>,
@@ -52,8 +51,8 @@ pub struct CorsRule {
 const ANY: &str = "*";
 
 impl CorsConfiguration {
-    /// Whether `*` is combined with credentials. Browsers refuse such answers, and SCG fails every
-    /// request with an Origin; weir serves the rest, and grants nothing.
+    /// Whether `*` is combined with credentials. Browsers reject such responses, and SCG fails
+    /// every request with an Origin; weir serves the requests but adds no CORS headers.
     pub fn grants_nothing(&self) -> bool {
         self.allow_credentials && self.allowed_origins.iter().any(|origin| origin.trim() == ANY)
     }
@@ -61,7 +60,7 @@ impl CorsConfiguration {
     /// Compiles a configuration.
     ///
     /// # Errors
-    /// What is wrong, with the property's name in camel case as `arg`.
+    /// The error, with the property's name in camel case as `arg`.
     pub fn compile(&self) -> Result<CorsRule, ArgError> {
         let any_origin = self.allowed_origins.iter().any(|origin| origin.trim() == ANY);
         check_names("allowedMethods", &self.allowed_methods)?;
@@ -106,7 +105,7 @@ fn unless_any(names: &[String]) -> Option<Box<[Box<str>]>> {
 }
 
 impl CorsRule {
-    /// The headers for an answer to `head`, which is no preflight; `None` refuses it.
+    /// Headers for the response to `head`, which is no preflight; `None` means refused.
     pub(super) fn simple(&self, head: &RequestHead, origin: &[u8]) -> Option<Vec<CorsField>> {
         let allowed = self.origin(origin)?;
         self.allows_method(head.method()).then_some(())?;
@@ -115,7 +114,7 @@ impl CorsRule {
         Some(fields)
     }
 
-    /// The headers for the answer to the preflight `head`; `None` refuses it.
+    /// Headers for the response to the preflight `head`; `None` means refused.
     pub(super) fn preflight(&self, head: &RequestHead, origin: &[u8]) -> Option<Vec<CorsField>> {
         let allowed = self.origin(origin)?;
         let method = head.fields.get(b"access-control-request-method").unwrap_or_default();
@@ -148,7 +147,7 @@ impl CorsRule {
         }
     }
 
-    /// What to answer to `origin`, if it is allowed.
+    /// Value of Access-Control-Allow-Origin for `origin`, if it is allowed.
     fn origin<'o>(&self, origin: &'o [u8]) -> Option<&'o [u8]> {
         let text = std::str::from_utf8(origin).ok().filter(|text| !text.trim().is_empty())?;
         if self.grants_nothing {
@@ -167,8 +166,8 @@ impl CorsRule {
         list.is_none_or(|methods| methods.iter().any(|own| own.as_bytes() == method))
     }
 
-    /// Those headers of a preflight's list that are allowed; `None` if it asks for some and none
-    /// is.
+    /// The allowed headers among those that a preflight requests; `None` if it requests some and
+    /// none is allowed.
     fn headers_of<'h>(&self, head: &'h RequestHead) -> Option<Vec<&'h [u8]>> {
         let asked = head.fields.get_all(b"access-control-request-headers").flat_map(list_members);
         let Some(own) = &self.headers else { return Some(asked.collect()) };

@@ -1,4 +1,4 @@
-//! Table tests of CORS, mostly what SCG 5.0.4 was seen to do.
+//! Table tests of CORS, mostly from observed behaviour of SCG 5.0.4.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn decide(policy: &CorsPolicy, request: &str, matched: bool) -> String {
     }
 }
 
-/// `expected` with `VARY` spelled out.
+/// Checks the result; `VARY` in `expected` stands for the full Vary fields.
 fn check(request: &str, expected: &str) {
     let expected = expected.replace("VARY", VARY);
     assert_eq!(decide(&policy(), request, true), expected, "{request}");

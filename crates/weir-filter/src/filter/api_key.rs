@@ -1,4 +1,4 @@
-//! ApiKey: lets requests pass that bring a known key.
+//! ApiKey: admits requests with a known API key.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -41,7 +41,7 @@ WWW-Authenticate: ApiKey header="X-API-Key"
     build,
 };
 
-/// Lets requests pass that bring a known key.
+/// Admits requests with a known API key.
 #[derive(Clone, Debug)]
 pub struct ApiKey(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! Authorize: lets requests pass whose token allows it.
+//! Authorize: admits requests whose token satisfies a rule.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -38,7 +38,7 @@ WWW-Authenticate: Bearer
     build,
 };
 
-/// Lets requests pass whose token allows it.
+/// Admits requests whose token satisfies a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorize(Arc<Rule>);
 
@@ -90,7 +90,7 @@ impl Behaviour for Authorize {
     }
 }
 
-/// The answer to a request that is denied, as Spring Security gives it.
+/// The response to a denied request, as Spring Security sends it.
 pub fn denied(denial: &Denial) -> LocalResponse {
     let field = ("WWW-Authenticate".to_owned(), www_authenticate(denial).into_bytes());
     LocalResponse { status: denial.status(), fields: vec![field], body: Vec::new() }

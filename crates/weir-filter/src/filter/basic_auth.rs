@@ -1,4 +1,4 @@
-//! BasicAuth: lets requests pass that bring a user's password.
+//! BasicAuth: admits requests with the name and password of a user.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -43,7 +43,7 @@ WWW-Authenticate: Basic realm="staff", charset="UTF-8"
     build,
 };
 
-/// Lets requests pass that bring a user's password.
+/// Admits requests with the name and password of a user.
 #[derive(Clone, Debug)]
 pub struct BasicAuth(Arc<Inner>);
 
@@ -81,7 +81,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     }
     let only: Vec<String> = args.list("users").iter().map(|name| name.trim().to_owned()).collect();
     if let Some(name) = only.iter().find(|name| !options.users.contains(name)) {
-        // In the reference and the like there are no users at all.
+        // Without any users, the filter is built for the reference or a self-test.
         if !options.users.is_empty() {
             return Err(ArgError::new("users", format!("there is no user `{name}`"))
                 .help(format!("add `weir.users.{name}: \"$2y$…\"`")));

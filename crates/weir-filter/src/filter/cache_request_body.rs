@@ -33,7 +33,7 @@ POST / HTTP/1.1
 pub struct CacheRequestBody;
 
 fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
-    // Read, so that it is not taken for a mistake.
+    // Marks it as read, so that it is not reported as an unknown argument.
     let _ = args.text("bodyClass");
     Ok(Filter::CacheRequestBody(CacheRequestBody))
 }

@@ -1,4 +1,4 @@
-//! CircuitBreaker: leaves an upstream alone that fails too often, and gives an answer of its own.
+//! CircuitBreaker: stops calls of an upstream that fails too often, and can forward to a fallback.
 
 use std::fmt;
 use std::sync::Arc;
@@ -57,13 +57,13 @@ GET /orders HTTP/1.1
     build,
 };
 
-/// Leaves an upstream alone that fails too often.
+/// Stops calls of an upstream that fails too often.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CircuitBreaker(Arc<Inner>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inner {
-    /// Empty until a route's id is given to it.
+    /// Name; empty until the filter is bound to a route, whose id is the default.
     name: String,
     is_routes_own: bool,
     fallback: Option<PathTemplate>,
@@ -83,12 +83,12 @@ impl CircuitBreaker {
         self.0.statuses.contains(&status)
     }
 
-    /// Without a fallback, failures are not passed on.
+    /// Whether failures are swallowed if there is no fallback.
     pub fn resumes(&self) -> bool {
         self.0.resumes
     }
 
-    /// Whether there is another route for requests that failed.
+    /// Whether failed requests are forwarded to a fallback.
     pub fn has_fallback(&self) -> bool {
         self.0.fallback.is_some()
     }
@@ -99,10 +99,10 @@ impl CircuitBreaker {
         template.variables().is_empty().then(|| template.text())
     }
 
-    /// The path that a request goes to after a failure.
+    /// The path to which a request is forwarded after a failure.
     ///
     /// # Errors
-    /// A variable that the route does not have.
+    /// A variable that is not set.
     pub fn fallback(&self, vars: &Vars) -> Result<Option<String>, FilterError> {
         let Some(template) = &self.0.fallback else { return Ok(None) };
         let mut path = String::new();

@@ -1,4 +1,4 @@
-//! Compress: sends responses in a smaller coding.
+//! Compress: compresses responses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Sends responses in a smaller coding.
+/// Compresses responses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Compress(Arc<Inner>);
 
@@ -85,8 +85,8 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl Compress {
-    /// The coding that a response is to be sent in, with `length` bytes of content if that is
-    /// known; its head then says so.
+    /// Chooses the coding of a response, with `length` bytes of content if that is known, and sets
+    /// its head accordingly.
     pub fn apply(
         &self,
         request: &RequestHead,
@@ -110,7 +110,7 @@ impl Compress {
         if !is_meant || is_left || length.is_some_and(|length| length < self.0.bytes_min) {
             return None;
         }
-        // Whoever keeps it has to know, with a coding or without.
+        // Caches need Vary whether or not the response is compressed.
         vary(head);
         let accepted = request.fields.get_all(b"accept-encoding");
         let coding = Coding::choose(&self.0.codings, accepted)?;
@@ -133,7 +133,8 @@ fn vary(head: &mut ResponseHead) {
     }
 }
 
-/// The bytes are other ones now: a strong ETag would promise the same (RFC 9110 section 8.8.1).
+/// The bytes differ from the upstream's, so a strong ETag must become weak (RFC 9110 section
+/// 8.8.1).
 fn weaken(head: &mut ResponseHead) {
     let Some(tag) = head.fields.get(b"etag").filter(|tag| tag.starts_with(b"\"")) else { return };
     let weak = [b"W/", tag].concat();

@@ -1,4 +1,4 @@
-//! DedupeResponseHeader: leaves one of several response headers of a name.
+//! DedupeResponseHeader: removes duplicates of a response header.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ vary: Accept
     build,
 };
 
-/// Leaves one of several response headers of a name.
+/// Removes duplicates of a response header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DedupeResponseHeader(Box<Rule>);
 

@@ -1,4 +1,4 @@
-//! FallbackHeaders: tells a fallback why it is asked.
+//! FallbackHeaders: adds the cause of the failure to a fallback request.
 
 use std::fmt;
 
@@ -62,7 +62,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Passes the cause of the failure to the fallback.
+/// Adds the cause of the failure to a fallback request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FallbackHeaders(Box<[HeaderName; 4]>);
 

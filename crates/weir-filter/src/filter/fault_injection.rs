@@ -1,4 +1,4 @@
-//! FaultInjection: slows some requests down, and fails some.
+//! FaultInjection: delays some requests, and fails some.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ X-Weir-Fault: abort
     build,
 };
 
-/// Slows some requests down, and fails some.
+/// Delays some requests, and fails some.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FaultInjection {
     delay_ms: u64,
@@ -69,7 +69,7 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 
 impl FaultInjection {
     fn abort(&self, context: &RequestContext<'_>) -> Verdict {
-        // Other bits than those that decided on the delay.
+        // Independent of the bits that decided on the delay.
         if !self.aborted.takes(context.dice >> 32) {
             return Verdict::Continue;
         }

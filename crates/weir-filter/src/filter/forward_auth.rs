@@ -1,4 +1,4 @@
-//! ForwardAuth: asks another server whether a request may pass.
+//! ForwardAuth: asks another server whether to admit a request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Asks another server whether a request may pass.
+/// Asks another server whether to admit a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ForwardAuth(Arc<Inner>);
 
@@ -169,7 +169,8 @@ impl ForwardAuth {
         fields
     }
 
-    /// Nothing that the client sends under a name that the other server vouches for is passed on.
+    /// Removes client fields whose names the authorization server sets, so that they cannot be
+    /// forged.
     fn clean(&self, fields: &mut Fields) {
         for name in &self.0.taken {
             fields.remove(name.as_bytes());
@@ -177,7 +178,7 @@ impl ForwardAuth {
     }
 }
 
-/// Whether weir itself says it.
+/// Whether weir itself sets the field.
 fn is_forwarded(name: &[u8]) -> bool {
     ["for", "host", "method", "proto", "uri"].iter().any(|part| {
         name.len() == 12 + part.len()

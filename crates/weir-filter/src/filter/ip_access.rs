@@ -44,7 +44,7 @@ HTTP/1.1 403 Forbidden
     build,
 };
 
-/// Lets requests pass by the address they come from.
+/// Admits requests by client address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IpAccess(Box<Inner>);
 
@@ -115,14 +115,14 @@ impl Behaviour for IpAccess {
 }
 
 impl IpAccess {
-    /// The client, by what proxies that are trusted say.
+    /// The client's address: the peer, or the X-Forwarded-For entry of the last trusted proxy.
     fn client(&self, context: &RequestContext<'_>) -> Option<IpAddr> {
         let Some(behind) = self.0.trusted_proxies.checked_sub(1) else {
             return Some(context.peer.ip().to_canonical());
         };
         let lines: Vec<&[u8]> = context.head.fields.get_all(b"x-forwarded-for").collect();
         let entries = lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
-        // The last entry was written by the nearest proxy, and names whom it was asked by.
+        // Each proxy appends the address of its peer, so the nearest proxy wrote the last entry.
         let entry = entries.map(<[u8]>::trim_ascii).nth(behind)?;
         let text = std::str::from_utf8(entry).ok()?;
         let ip: IpAddr = text.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn networks_decide() {
-        // The peer of a trial is 192.0.2.9.
+        // The peer address of a dry run is 192.0.2.9.
         assert!(passes("- IpAccess=192.0.2.0/24", "10.0.0.1"));
         assert!(!passes("- IpAccess=10.0.0.0/8", "10.0.0.1"), "anybody could write that");
         assert!(!passes("- IpAccess=10.0.0.0/8, 192.0.2.8", ""));

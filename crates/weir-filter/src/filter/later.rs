@@ -1,5 +1,5 @@
-//! Filters of SCG that weir does not have yet, so that a configuration with one gets a reason
-//! instead of "unknown filter".
+//! Filters of SCG that weir does not support; a configuration that uses one gets the reason instead
+//! of "unknown filter".
 
 /// Name and reason, sorted by name.
 pub const LATER: &[(&str, &str)] = &[

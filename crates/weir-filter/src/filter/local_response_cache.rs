@@ -1,4 +1,4 @@
-//! LocalResponseCache: answers requests with responses that came before.
+//! LocalResponseCache: answers requests from a cache of responses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Answers requests with responses that came before.
+/// Answers requests from a cache of responses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalResponseCache(Arc<Inner>);
 
@@ -81,17 +81,17 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl LocalResponseCache {
-    /// Where its responses are, once it was bound to a route.
+    /// The cache, once the filter is bound to a route.
     pub fn cache(&self) -> Option<&Arc<ResponseCache>> {
         self.0.cache.0.as_ref()
     }
 
-    /// How long a response is used at most, in milliseconds.
+    /// Time to live of a response, in milliseconds.
     pub fn ttl_ms(&self) -> u64 {
         self.0.ttl_ms
     }
 
-    /// Whether what a request with `no-cache` brings is kept.
+    /// Whether the response to a request with `no-cache` is stored.
     pub fn updates_on_no_cache(&self) -> bool {
         self.0.updates
     }

@@ -69,12 +69,12 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl Mirror {
-    /// Whether a request is copied, by chance.
+    /// Whether to copy a request, by random choice.
     pub fn takes(&self, dice: u64) -> bool {
         self.0.share.takes(dice)
     }
 
-    /// The copy of a request with this content.
+    /// Builds the copy of a request with this content.
     pub fn copy(&self, head: &RequestHead, content: Vec<u8>) -> Copied {
         let mut url = self.0.base.clone();
         url.push_str(&String::from_utf8_lossy(head.path()));

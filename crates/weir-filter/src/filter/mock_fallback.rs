@@ -1,4 +1,4 @@
-//! MockFallback: a definition answers what the upstream does not have yet.
+//! MockFallback: answers from an API definition what the upstream does not implement yet.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ GET /pets HTTP/1.1
     build,
 };
 
-/// The MockFallback filter: a definition answers what the upstream lacks.
+/// Answers from an API definition what the upstream does not implement yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MockFallback(Arc<Inner>);
 
@@ -80,12 +80,13 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl MockFallback {
-    /// What answers a request whose call ended with `outcome`, if anything does.
+    /// The definition to answer from after a call that ended with `outcome`, if the fallback
+    /// applies.
     pub fn source(&self, request: &RequestHead, outcome: Outcome) -> Option<&MockSource> {
         let is_meant = match outcome {
             Outcome::Status(status) => self.0.statuses.contains(&status),
             Outcome::Unresolved | Outcome::Unreached | Outcome::Open => self.0.is_for_unreachable,
-            // The upstream is there, and may have acted on the request.
+            // The upstream exists, and may have acted on the request.
             Outcome::Broken | Outcome::TimedOut => false,
         };
         let source = self.0.definition.source.as_ref().filter(|_| is_meant)?;

@@ -79,15 +79,15 @@ pub use request_size::request_too_large;
 pub use retry::Retry;
 pub use validate_response::{Comparison, ValidateResponse};
 
-/// Makes a filter from bound arguments.
+/// Builds a filter from bound arguments.
 pub type Build = fn(&Args, &FilterOptions) -> Result<Filter, ArgError>;
 
-/// Makes the closed set of filters from a list of their files, sorted by name.
+/// Defines the closed set of filters from a list of their files, sorted by name.
 macro_rules! filters {
     ($($module:ident::$name:ident,)*) => {
-        /// A filter. Closed: a new one does not compile until its meaning is decided. Compares and
-        /// hashes by how it was written, so that equal chains can be shared. Text is that of SCG's
-        /// actuator.
+        /// A filter. A closed enum: a new filter does not compile until its behaviour is defined.
+        /// Equality and hash follow the text as written, so that equal chains can be shared.
+        /// `Display` prints as SCG's actuator.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "the registry documents each filter under the same name")]
         pub enum Filter {
@@ -167,27 +167,27 @@ filters! {
     validate_response::ValidateResponse,
 }
 
-/// The filter called `name`, exactly.
+/// The filter with exactly this name.
 pub fn find(name: &str) -> Option<&'static Spec<Build>> {
     SPECS.iter().find(|spec| spec.name == name).copied()
 }
 
-/// What every filter can do. A part that a filter does not have does nothing.
+/// Behaviour of a filter. The defaults do nothing.
 pub(crate) trait Behaviour {
     /// Its entry in the registry.
     fn spec(&self) -> &'static Spec<Build>;
 
-    /// The order it takes whatever its place in the list (scg.md 1.4).
+    /// Fixed order, which overrides its place in the list (scg.md 1.4).
     fn own_order(&self) -> Option<i32> {
         None
     }
 
-    /// Gives it what is the own of the route called `route`.
+    /// Binds the filter to the state of the route with the id `route`.
     fn bind(&mut self, route: &str, options: &FilterOptions) {
         let _ = (route, options);
     }
 
-    /// Tells it whether one in front of it in its chain replaces the path.
+    /// Tells the filter whether an earlier filter of its chain replaces the path.
     fn place_after(&mut self, path_change: bool) {
         let _ = path_change;
     }
@@ -202,33 +202,34 @@ pub(crate) trait Behaviour {
         false
     }
 
-    /// Whether the response has to be there as a whole.
+    /// Whether it needs the whole response body.
     fn takes_response(&self) -> bool {
         false
     }
 
-    /// Whether it lets a request pass by who it is from.
+    /// Whether it authorizes requests by their principal.
     fn asks_who(&self) -> bool {
         false
     }
 
-    /// Whether it holds no more than a name and a text: sharing it would save next to nothing.
+    /// Whether it stores no more than a name and a text, so that sharing it would save almost
+    /// nothing.
     fn is_small(&self) -> bool {
         false
     }
 
-    /// Most bytes of content that it lets a request have.
+    /// Maximum request content in bytes, if it limits that.
     fn request_size_max(&self) -> Option<u64> {
         None
     }
 
-    /// The request side.
+    /// Runs the request side.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let _ = context;
         Ok(Verdict::Continue)
     }
 
-    /// The request side again, with the answer to what it asked.
+    /// Runs the request side again, with the answer to its question.
     fn answered(
         &self,
         context: &mut RequestContext<'_>,
@@ -238,37 +239,37 @@ pub(crate) trait Behaviour {
         Ok(Verdict::Continue)
     }
 
-    /// Its response side, if it has one.
+    /// The response side, if it has one.
     fn on_response(&self) -> Option<&dyn OnResponse> {
         None
     }
 
-    /// What it does with content, if it changes any.
+    /// The content editor, if it has one.
     fn on_content(&self) -> Option<&dyn OnContent> {
         None
     }
 
-    /// The names of the URI variables it reads.
+    /// Names of the URI variables that it reads.
     fn variables(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Why it cannot work although SCG starts with it.
+    /// Reason for which it cannot work, although SCG starts with it.
     fn caution(&self) -> Option<String> {
         None
     }
 
-    /// Its arguments as SCG shows them.
+    /// Prints its arguments as SCG does.
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         let _ = styled;
         Ok(())
     }
 
-    /// What it does, as the rest of a sentence: "adds …".
+    /// Description as the rest of a sentence: "adds …".
     fn explain(&self) -> String;
 }
 
-/// What filters do that act on responses.
+/// Behaviour of filters with a response side.
 pub(crate) trait OnResponse {
     /// The response side.
     fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError>;
@@ -280,7 +281,7 @@ impl Filter {
         self.behaviour().spec()
     }
 
-    /// The order it takes whatever its place in the list (scg.md 1.4).
+    /// Fixed order, which overrides its place in the list (scg.md 1.4).
     pub fn own_order(&self) -> Option<i32> {
         self.behaviour().own_order()
     }
@@ -290,17 +291,17 @@ impl Filter {
         self.behaviour().changes_path()
     }
 
-    /// Tells a filter whether one in front of it in its chain replaces the path.
+    /// Tells the filter whether an earlier filter of its chain replaces the path.
     pub(crate) fn place_after(&mut self, path_change: bool) {
         self.behaviour_mut().place_after(path_change);
     }
 
-    /// Gives what is the route's own to the route called `route`.
+    /// Binds the filter to the state of the route with the id `route`.
     pub fn bind(&mut self, route: &str, options: &FilterOptions) {
         self.behaviour_mut().bind(route, options);
     }
 
-    /// Most bytes of content that it lets a request have.
+    /// Maximum request content in bytes, if it limits that.
     pub fn request_size_max(&self) -> Option<u64> {
         self.behaviour().request_size_max()
     }
@@ -308,15 +309,15 @@ impl Filter {
     /// Runs the request side.
     ///
     /// # Errors
-    /// What the filter cannot do for this request; nothing may be sent upstream.
+    /// The filter fails for this request; nothing may be sent upstream.
     pub fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.behaviour().request(context)
     }
 
-    /// Runs the request side again, with the answer to what it asked.
+    /// Runs the request side again, with the answer to its question.
     ///
     /// # Errors
-    /// What the filter cannot do for this request; nothing may be sent upstream.
+    /// The filter fails for this request; nothing may be sent upstream.
     pub fn answered(
         &self,
         context: &mut RequestContext<'_>,
@@ -328,27 +329,28 @@ impl Filter {
     /// Runs the response side.
     ///
     /// # Errors
-    /// What the filter cannot do for this response.
+    /// The filter fails for this response.
     pub fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
         self.behaviour().on_response().map_or(Ok(()), |filter| filter.response(context))
     }
 
-    /// Whether it changes content on this side.
+    /// Whether it edits content on this side.
     pub(crate) fn edits(&self, side: Side) -> bool {
         self.on_content().is_some_and(|content| content.side() == side)
     }
 
-    /// What it does with content, if it changes any.
+    /// The content editor, if it has one.
     pub(crate) fn on_content(&self) -> Option<&dyn OnContent> {
         self.behaviour().on_content()
     }
 
-    /// Whether it holds no more than a name and a text: sharing it would save next to nothing.
+    /// Whether it stores no more than a name and a text, so that sharing it would save almost
+    /// nothing.
     pub fn is_small(&self) -> bool {
         self.behaviour().is_small()
     }
 
-    /// Whether it lets a request pass by who it is from.
+    /// Whether it authorizes requests by their principal.
     pub fn asks_who(&self) -> bool {
         self.behaviour().asks_who()
     }
@@ -358,7 +360,7 @@ impl Filter {
         self.behaviour().is_policy()
     }
 
-    /// Whether the response has to be there as a whole.
+    /// Whether it needs the whole response body.
     pub(crate) fn takes_response(&self) -> bool {
         self.edits(Side::Response) || self.behaviour().takes_response()
     }
@@ -368,18 +370,19 @@ impl Filter {
         self.behaviour().on_response().is_some()
     }
 
-    /// The names of the URI variables it reads: those that no predicate of its route sets make
-    /// every request fail.
+    /// Names of the URI variables that it reads. If no predicate of its route sets one, every
+    /// request fails.
     pub fn variables(&self) -> Vec<&str> {
         self.behaviour().variables()
     }
 
-    /// Why every request through it will fail although SCG starts with it; for `weir check`.
+    /// Reason for which every request through it will fail, although SCG starts with it; for `weir
+    /// check`.
     pub fn caution(&self) -> Option<String> {
         self.behaviour().caution()
     }
 
-    /// What it does, for people: "adds the header `X: 1` to the request".
+    /// Description for people: "adds the header `X: 1` to the request".
     pub fn explain(&self) -> String {
         self.behaviour().explain()
     }
@@ -394,12 +397,12 @@ impl fmt::Display for Filter {
     }
 }
 
-/// An argument that must be given.
+/// A required argument.
 const fn required(name: &'static str, kind: ArgKind, doc: &'static str) -> ArgSpec {
     ArgSpec { name, kind, default: None, required: true, doc }
 }
 
-/// An argument that may be left out.
+/// An optional argument.
 const fn optional(
     name: &'static str,
     kind: ArgKind,

@@ -1,4 +1,4 @@
-//! What filters need to know of the configuration.
+//! Parts of the configuration that filters need.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,48 +14,49 @@ use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 use crate::same::Same;
 
-/// What filters need to know of the configuration when they are built.
+/// Parts of the configuration that filters need when they are built.
 #[derive(Clone, Debug, Default)]
 pub struct FilterOptions {
-    /// `filter.secure-headers.*`: header key in kebab case to value, and the enable/disable lists.
+    /// `filter.secure-headers.*`: header name in kebab case and value, and the enable/disable
+    /// lists.
     pub secure_headers: Vec<(String, String)>,
     /// `set-status.original-status-header-name`.
     pub original_status_header: Option<String>,
-    /// Expressions compiled so far: the same cache as that of the predicates, kept over reloads.
+    /// Cache of compiled expressions, shared with the predicates and kept over reloads.
     pub regexes: RegexCache,
     /// `weir.api-keys`.
     pub api_keys: Arc<ApiKeys>,
     /// `weir.users`.
     pub users: Arc<Users>,
-    /// `spring.security.oauth2.client.registration`: those that get tokens for themselves.
+    /// `spring.security.oauth2.client.registration`: clients with the grant `client_credentials`.
     pub oauth_clients: Vec<Arc<OAuthClient>>,
-    /// Nothing in the configuration tells who a request is from.
+    /// No part of the configuration authenticates clients.
     pub nobody_is_known: bool,
-    /// API definitions; `None` where there is no configuration.
+    /// API definitions; `None` without a configuration.
     pub definitions: Option<ApiSources>,
     /// Descriptor sets of gRPC services; `None` where there is no configuration.
     pub descriptors: Option<Descriptors>,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
-    /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
+    /// `weir.key-resolvers`: key of a request by the name of a Java bean.
     pub key_resolvers: Vec<(String, KeySource)>,
-    /// What holds for every LocalResponseCache.
+    /// Defaults of every LocalResponseCache.
     pub cache: CacheOptions,
-    /// What holds for every RequestRateLimiter.
+    /// Defaults of every RequestRateLimiter.
     pub rate_limiting: RateLimiting,
-    /// What breakers are set to, by name: `resilience4j.*`.
+    /// Settings of breakers by name: `resilience4j.*`.
     pub breakers: Vec<(String, BreakerSettings)>,
-    /// What a breaker of another name is set to.
+    /// Settings of all other breakers.
     pub breaker_default: BreakerSettings,
     /// Limits and breakers by name, kept over reloads.
     pub valves: Arc<Valves>,
-    /// What limits are to be set to once this configuration is in force.
+    /// Settings to apply to limits and breakers once this configuration is in force.
     pub settings: Arc<Mutex<Vec<Setting>>>,
 }
 
 impl FilterOptions {
-    /// The limit of this name. One that is there already goes on as it is until the configuration
-    /// is in force: one that is refused must change nothing.
+    /// The limit of this name. An existing limit keeps its settings until the configuration is in
+    /// force: a rejected configuration must change nothing.
     pub fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
         let valve = self.valves.get(name, settings);
         let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +65,7 @@ impl FilterOptions {
         valve
     }
 
-    /// The breaker of this name; what holds for limits holds for it.
+    /// The breaker of this name; its settings too change only once the configuration is in force.
     pub(crate) fn breaker(&self, name: &str) -> Arc<Breaker> {
         let own = self.breakers.iter().find(|(known, _)| known == name);
         let settings = own.map_or(&self.breaker_default, |(_, settings)| settings);
@@ -78,7 +79,7 @@ impl FilterOptions {
     }
 }
 
-/// A limit or breaker, and what it is to be set to.
+/// A limit or breaker with its new settings.
 #[derive(Clone, Debug)]
 pub enum Setting {
     /// A limit.
@@ -87,14 +88,14 @@ pub enum Setting {
     Breaker(Arc<Breaker>, BreakerSettings),
 }
 
-/// What holds for every cache (`filter.local-response-cache.*`).
+/// Defaults of every cache (`filter.local-response-cache.*`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// How long a response is used, in milliseconds.
+    /// Time to live of a response, in milliseconds.
     pub ttl_ms: u64,
-    /// Bytes of the cache that routes share.
+    /// Maximum size in bytes of the cache that routes share.
     pub bytes_max: u64,
-    /// What a request with `no-cache` brings is kept.
+    /// The response to a request with `no-cache` is stored.
     pub updates_on_no_cache: bool,
     /// Caches by name, kept over reloads.
     pub caches: Same<Arc<Caches>>,
@@ -111,18 +112,18 @@ impl Default for CacheOptions {
     }
 }
 
-/// How RequestRateLimiter tells about its buckets (`redis-rate-limiter.*`).
+/// Response headers with the state of RequestRateLimiter's buckets (`redis-rate-limiter.*`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RateHeaders {
-    /// Whether it does at all.
+    /// Whether the headers are added.
     pub include: bool,
-    /// Name of the header with the tokens that are left.
+    /// Name of the header with the remaining tokens.
     pub remaining: String,
-    /// Name of the header with the tokens that a request takes.
+    /// Name of the header with the tokens per request.
     pub requested_tokens: String,
-    /// Name of the header with the size of a bucket.
+    /// Name of the header with the capacity of a bucket.
     pub burst_capacity: String,
-    /// Name of the header with the tokens of a second.
+    /// Name of the header with the tokens added per second.
     pub replenish_rate: String,
 }
 
@@ -138,16 +139,16 @@ impl Default for RateHeaders {
     }
 }
 
-/// What holds for every RequestRateLimiter, unless it says otherwise.
+/// Defaults of every RequestRateLimiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimiting {
-    /// Where buckets are kept; `None`: in this process.
+    /// Redis server with the buckets; `None` keeps them in this process.
     pub redis: Option<Arc<RedisSettings>>,
-    /// How it tells about them.
+    /// Response headers with the state of buckets.
     pub headers: RateHeaders,
     /// Requests without a key are refused.
     pub deny_empty_key: bool,
-    /// With this status.
+    /// Status for requests that are refused for lack of a key.
     pub empty_key_status: u16,
 }
 

@@ -41,7 +41,7 @@ GET /v1/orders/a%20b?q=1 HTTP/1.1
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrefixPath {
     prefix: PathTemplate,
-    /// The prefix is a plain path without a slash at its end.
+    /// The prefix is a constant path without a slash at its end.
     is_plain: bool,
 }
 

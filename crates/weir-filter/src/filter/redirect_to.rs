@@ -110,7 +110,7 @@ impl Behaviour for RedirectTo {
     }
 }
 
-/// `url` with `query` after its own one, in front of its fragment.
+/// `url` with `query` appended to its query, before its fragment.
 fn with_query(url: &str, query: &[u8]) -> Vec<u8> {
     let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let mut location = url.as_bytes().to_vec();

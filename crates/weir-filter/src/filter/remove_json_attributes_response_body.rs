@@ -1,4 +1,4 @@
-//! RemoveJsonAttributesResponseBody: takes attributes out of JSON responses.
+//! RemoveJsonAttributesResponseBody: removes attributes from JSON responses.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Takes attributes out of JSON responses.
+/// Removes attributes from JSON responses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RemoveJsonAttributesResponseBody {
     names: Vec<String>,

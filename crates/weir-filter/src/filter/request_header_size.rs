@@ -72,7 +72,7 @@ impl Behaviour for RequestHeaderSize {
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let fields = &context.head.fields;
-        // All headers together are no larger than the largest one may be: the common case.
+        // If all headers together are within the limit, so is each: the common case.
         let total: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
         if total as u64 <= self.0.bytes_max {
             return Ok(Verdict::Continue);
@@ -94,7 +94,7 @@ impl Behaviour for RequestHeaderSize {
     }
 }
 
-/// What is wrong with `fields`, if a header has more than `bytes_max` bytes.
+/// Error message if a header of `fields` has more than `bytes_max` bytes.
 fn too_large(fields: &Fields, bytes_max: u64) -> Option<Vec<u8>> {
     let mut message =
         format!("Request Header/s size is larger than permissible limit ({bytes_max}B).")

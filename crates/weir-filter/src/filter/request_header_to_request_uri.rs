@@ -57,7 +57,7 @@ impl Behaviour for RequestHeaderToRequestUri {
     }
 
     fn own_order(&self) -> Option<i32> {
-        // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+        // After RouteToRequestUrlFilter (10000), which sets the route's own target.
         Some(10_001)
     }
 

@@ -76,7 +76,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Refuses requests of a key that come too fast.
+/// Refuses requests above the rate of their key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestRateLimiter(Arc<Inner>);
 
@@ -84,20 +84,20 @@ pub struct RequestRateLimiter(Arc<Inner>);
 struct Inner {
     settings: BucketSettings,
     key: KeySource,
-    /// Nothing tells the key: it is the principal, and nobody is known.
+    /// The key is the principal, but no part of the configuration authenticates clients.
     is_keyless: bool,
     status: u16,
     /// Status for a request without a key; `None` lets it pass.
     empty_status: Option<u16>,
     buckets: Same<Arc<Buckets>>,
     redis: Option<Arc<RedisSettings>>,
-    /// What every answer tells.
+    /// Headers of every response.
     headers: Vec<Header>,
-    /// Route it was bound to.
+    /// Id of the route that it is bound to.
     route: String,
 }
 
-/// A header of an answer; without a value, it tells how many tokens are left.
+/// A response header; without a value, it carries the number of remaining tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Header {
     name: String,
@@ -126,7 +126,7 @@ impl RequestRateLimiter {
     }
 }
 
-/// The headers that SCG adds to every answer, in its order.
+/// The headers that SCG adds to every response, in its order.
 fn redis_headers(names: &RateHeaders, settings: BucketSettings) -> Vec<Header> {
     if !names.include {
         return Vec::new();
@@ -145,7 +145,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     let name = args.text("key-resolver").map(str::trim).filter(|text| !text.is_empty());
     let key = name.map_or(Ok(KeySource::Principal), |text| resolver(text, options))?;
     let is_keyless = name.is_none() && options.nobody_is_known;
-    // Read, so that they are not taken for a mistake.
+    // Marks them as read, so that they are not reported as unknown arguments.
     let _ = args.text("rate-limiter");
     let _ = (args.text("redis-rate-limiter"), args.text("bucket4j-rate-limiter"));
     let common = &options.rate_limiting;
@@ -184,7 +184,7 @@ fn whole(arg: &str, text: &str) -> Result<u64, ArgError> {
     })
 }
 
-/// A name as it is written in any of Spring's ways.
+/// A property name normalized from any of Spring's relaxed spellings.
 fn plain(name: &str) -> String {
     name.replace('-', "").to_ascii_lowercase()
 }
@@ -208,7 +208,7 @@ fn of_redis(args: &Args) -> Result<BucketSettings, ArgError> {
         return Err(ArgError::new("redis-rate-limiter.replenishRate", "nothing could pass")
             .help("write a whole number of at least 1"));
     }
-    // Left out, SCG keeps a burst of 1 and limits nothing above 2 a second; what is meant is meant.
+    // SCG's default burst of 1 makes higher rates ineffective; weir defaults to the rate.
     let capacity = burst.unwrap_or(rate);
     if capacity < rate {
         let message = "the burst is lower than the rate";
@@ -218,7 +218,7 @@ fn of_redis(args: &Args) -> Result<BucketSettings, ArgError> {
     Ok(BucketSettings { refill: Refill::EachSecond(rate), capacity, cost })
 }
 
-/// Bucket4j's settings, and the name of its header.
+/// Bucket4j's settings, and the name of the header with the remaining tokens.
 fn of_bucket4j(given: Vec<(&str, &str)>) -> Result<(BucketSettings, String), ArgError> {
     let (mut capacity, mut tokens, mut period_ms, mut cost) = (None, None, None, 1);
     let (mut greedy, mut header) = (true, "X-RateLimit-Remaining".to_owned());
@@ -270,7 +270,7 @@ fn of_bucket4j(given: Vec<(&str, &str)>) -> Result<(BucketSettings, String), Arg
     Ok((BucketSettings { refill, capacity, cost }, header))
 }
 
-/// What `#{@name}` means.
+/// Resolves `#{@name}`.
 fn resolver(text: &str, options: &FilterOptions) -> Result<KeySource, ArgError> {
     let name = text.strip_prefix("#{@").and_then(|rest| rest.strip_suffix('}')).map(str::trim);
     let Some(name) = name else {
@@ -289,7 +289,7 @@ fn resolver(text: &str, options: &FilterOptions) -> Result<KeySource, ArgError> 
     })
 }
 
-/// What a resolver of this name most likely does.
+/// Suggests a key for a resolver of this name.
 fn guess(name: &str) -> &'static str {
     let name = name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -347,7 +347,7 @@ impl Behaviour for RequestRateLimiter {
         context: &mut RequestContext<'_>,
         answer: Answer,
     ) -> Result<Verdict, FilterError> {
-        // Who cannot be asked refuses nobody, as in SCG.
+        // If Redis does not answer, requests pass, as in SCG.
         let (allowed, left) = match answer {
             Answer::Bucket { allowed, left } => (allowed, left),
             _ => (true, -1),

@@ -87,7 +87,7 @@ impl Behaviour for RequestSize {
     }
 }
 
-/// The answer to a request of `bytes` (so far) where `bytes_max` are allowed. For the server, which
+/// The response to a request of `bytes` so far, of at most `bytes_max`. For the server, which
 /// counts bodies without Content-Length against `Chain::request_size_max`.
 pub fn request_too_large(bytes: u64, bytes_max: u64) -> LocalResponse {
     let message = format!(
@@ -104,7 +104,7 @@ fn read_length(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// SCG's form of a number of bytes: decimal units, one decimal.
+/// A number of bytes in SCG's form: decimal units, one decimal place.
 fn readable(bytes: u64) -> String {
     if bytes < 1000 {
         return format!("{bytes} B");

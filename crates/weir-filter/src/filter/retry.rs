@@ -1,4 +1,4 @@
-//! Retry: has a request sent again when its upstream failed.
+//! Retry: sends a request again after its upstream failed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::attempt::Outcome;
 use crate::status;
 use crate::styled::Styled;
 
-/// A `Retry-After` up to this is waited for; with a longer one the response goes to the client.
+/// Maximum `Retry-After` to wait for; a response with a longer one goes to the client.
 const RETRY_AFTER_MS_MAX: u64 = 10_000;
 
 /// See [`SPEC`]'s `doc`.
@@ -90,13 +90,13 @@ pub struct Retry(Box<Inner>);
 struct Inner {
     retries: u32,
     statuses: Vec<u16>,
-    /// First digits of statuses.
+    /// First digits of status codes.
     series: Vec<u16>,
     methods: Vec<String>,
-    /// Class names as written, for people.
+    /// Class names as written, for display.
     exceptions: Vec<String>,
     backoff: Option<Backoff>,
-    /// Thousandths of a wait that are left to chance.
+    /// Random part of a wait, in thousandths.
     jitter: Option<u64>,
     timeout_ms: Option<u64>,
 }
@@ -110,18 +110,18 @@ struct Backoff {
 }
 
 impl Retry {
-    /// Whether a request with this method may be sent again at all.
+    /// Whether requests with this method may be sent again.
     pub fn takes(&self, method: &[u8]) -> bool {
         self.0.methods.iter().any(|own| own.as_bytes() == method)
     }
 
-    /// How long all attempts may take together, in milliseconds.
+    /// Time limit of all attempts together, in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
         self.0.timeout_ms
     }
 
-    /// Whether to send again a request with a method that [`Retry::takes`], after `sent` attempts
-    /// of which the last one ended so.
+    /// Whether to send a request again whose method [`Retry::takes`], after `sent` attempts, the
+    /// last of which ended with `outcome`.
     pub fn is_due(&self, sent: u32, outcome: Outcome) -> bool {
         let inner = &*self.0;
         let has = |names: &[&str]| {
@@ -143,9 +143,9 @@ impl Retry {
         matches && sent <= inner.retries
     }
 
-    /// How long to wait before the next attempt, in milliseconds, after `sent` attempts; `None` if
-    /// the upstream asks for more time than a client should wait. `last_ms` is what it was before,
-    /// and is set; `dice` is chance.
+    /// Delay before the next attempt, in milliseconds, after `sent` attempts; `None` if the
+    /// upstream's Retry-After exceeds the maximum. `last_ms` is the previous delay and is updated;
+    /// `dice` is random.
     pub fn wait_ms(
         &self,
         sent: u32,
@@ -223,7 +223,7 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
     })?;
     let on_previous = args.bool("backoff.basedOnPreviousValue")?.unwrap_or(true);
     let has_backoff = args.is_written("backoff.factor") || first_ms.is_some() || max_ms.is_some();
-    // SCG's own default of a backoff that is asked for.
+    // SCG's default first backoff.
     let first_ms = first_ms.unwrap_or(5);
     let backoff = has_backoff.then_some(Backoff { first_ms, max_ms, factor, on_previous });
     let jitter = match args.text("jitter.randomFactor").map(str::trim) {
@@ -287,7 +287,7 @@ impl Behaviour for Retry {
     }
 }
 
-/// As Spring writes a list.
+/// A list as Spring prints it.
 fn listed(names: impl Iterator<Item = impl fmt::Display>) -> String {
     let names: Vec<String> = names.map(|name| name.to_string()).collect();
     match names.is_empty() {

@@ -1,4 +1,4 @@
-//! RewriteLocationResponseHeader: puts the gateway's host into redirects of the upstream.
+//! RewriteLocationResponseHeader: replaces the host in redirects of the upstream by the gateway's.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -67,7 +67,7 @@ Location: https://api.example.com/some/object/id
 
 const DEFAULT_PROTOCOLS: &str = "https?|ftps?";
 
-/// Puts the gateway's host into redirects of the upstream.
+/// Replaces the host in redirects of the upstream by the gateway's.
 #[derive(Clone, Debug)]
 pub struct RewriteLocationResponseHeader(Box<Rewrite>);
 
@@ -77,8 +77,7 @@ struct Rewrite {
     name: HeaderName,
     host: Option<Box<str>>,
     protocols: JavaRegex,
-    /// A filter in front of this one replaces the path, so the path of the request is that sent
-    /// on.
+    /// An earlier filter replaces the path, so the path to compare is the one sent upstream.
     after_path_change: bool,
 }
 
@@ -194,22 +193,22 @@ impl OnResponse for RewriteLocationResponseHeader {
             Some(Around { before, after }) => [before, host, after].concat(),
         };
         check_sendable(&location)?;
-        // Of several headers one is left, as in SCG.
+        // If there are several headers, a single one remains, as in SCG.
         context.head.fields.set(rewrite.name.as_bytes(), &location);
         Ok(())
     }
 }
 
-/// What stays of a location.
+/// The parts of a location around its host.
 struct Around<'l> {
     /// Scheme and `://`.
     before: &'l [u8],
-    /// What is behind the host, and behind the version if that goes.
+    /// The path, without its version if that is removed.
     after: &'l [u8],
 }
 
 impl Rewrite {
-    /// What stays of `location`, if its host is to be replaced.
+    /// The parts of `location` around its host, if the host is to be replaced.
     fn host_in<'l>(
         &self,
         location: &'l [u8],
@@ -237,7 +236,7 @@ impl Rewrite {
     }
 }
 
-/// What follows `host[:port]`, if that is a path.
+/// The text after `host[:port]`, if it is a path.
 fn path_behind_host(authority: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr2(b':', b'/', authority).filter(|end| *end > 0)?;
     let rest = authority.get(end..)?;
@@ -247,7 +246,7 @@ fn path_behind_host(authority: &[u8]) -> Option<&[u8]> {
     (digits > 0 && path.starts_with(b"/")).then_some(path)
 }
 
-/// What follows `/v1` in a path, if that is a path too.
+/// The text after `/v1` in a path, if it is a path too.
 fn path_behind_version(path: &[u8]) -> Option<&[u8]> {
     let version = path.strip_prefix(b"/v")?;
     let digits = version.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -1,4 +1,4 @@
-//! RewritePath: replaces what a regular expression finds in the path.
+//! RewritePath: rewrites the path by a regular expression.
 
 use std::fmt;
 
@@ -45,13 +45,13 @@ GET /a%20b/c?q=1 HTTP/1.1
     build,
 };
 
-/// Replaces what a regular expression finds in the path.
+/// Rewrites the path by a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RewritePath(Box<Rewrite>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Rewrite {
-    /// No expression is needed.
+    /// A rewrite that needs no expression engine.
     Plain(PlainRewrite),
     Expression(Substitution),
 }
@@ -123,8 +123,8 @@ impl Behaviour for RewritePath {
     }
 }
 
-/// Replaces the path by `target`; what it has after a `?` goes in front of the query, joined by `?`
-/// as SCG does.
+/// Replaces the path by `target`. The part of `target` after a `?` is put before the query, joined
+/// by `?` as in SCG.
 fn replace_target(context: &mut RequestContext<'_>, target: &[u8]) -> Result<Verdict, FilterError> {
     let Some(at) = memchr::memchr(b'?', target) else {
         return replace_path(context, SPEC.name, target);

@@ -1,4 +1,4 @@
-//! RewriteResponseHeader: replaces what a regular expression finds in a response header.
+//! RewriteResponseHeader: rewrites a response header by a regular expression.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ X-Url: /42?user=ford&password=***&flag=true
     build,
 };
 
-/// Replaces what a regular expression finds in a response header.
+/// Rewrites a response header by a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RewriteResponseHeader(Box<Rewrite>);
 
@@ -109,12 +109,12 @@ impl OnResponse for RewriteResponseHeader {
 }
 
 impl Rewrite {
-    /// The new value, or `None` if it is the old one.
+    /// The new value, or `None` if it did not change.
     fn rewrite(&self, value: &[u8]) -> Result<Option<Vec<u8>>, FilterError> {
         let new = match std::str::from_utf8(value) {
             Ok(text) => self.substitution.apply(text)?.into_bytes(),
             Err(_) => {
-                // What is no UTF-8 is read as Latin-1, as Java does, and written back as that.
+                // A value that is not UTF-8 is read and written as Latin-1, as in Java.
                 let latin1: String = value.iter().map(|&byte| char::from(byte)).collect();
                 let new = self.substitution.apply(&latin1)?;
                 to_latin1(&new).unwrap_or_else(|| new.into_bytes())

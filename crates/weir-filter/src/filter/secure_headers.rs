@@ -1,4 +1,4 @@
-//! SecureHeaders: adds the security headers that browsers know.
+//! SecureHeaders: adds common security headers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -81,13 +81,13 @@ X-Permitted-Cross-Domain-Policies: none
     build,
 };
 
-/// A header with its property, its argument and its default.
+/// A header with its property, argument and default.
 struct Preset {
     header: &'static str,
     property: &'static str,
     arg: &'static str,
     value: &'static str,
-    /// On unless disabled.
+    /// Whether it is added by default.
     on: bool,
 }
 
@@ -100,7 +100,7 @@ const fn preset(
     Preset { header, property, arg, value, on: true }
 }
 
-/// In the order they are added (SCG class `SecureHeadersProperties`).
+/// In the order in which they are added (SCG class `SecureHeadersProperties`).
 static PRESETS: &[Preset] = &[
     preset(
         "X-Xss-Protection",
@@ -178,7 +178,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     Ok(Filter::SecureHeaders(SecureHeaders(headers.into())))
 }
 
-/// The values written for a property.
+/// The configured values of a property.
 fn property<'a>(options: &'a FilterOptions, name: &str) -> Vec<&'a str> {
     let named = options.secure_headers.iter().filter(|(key, _)| key == name);
     named.map(|(_, value)| value.as_str()).collect()

@@ -1,4 +1,4 @@
-//! SetRequestHostHeader: sends a Host of the operator's choice to the upstream.
+//! SetRequestHostHeader: sends a configured Host to the upstream.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ Host: blue.example
     build,
 };
 
-/// Sends a Host of the operator's choice to the upstream.
+/// Sends a configured Host to the upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetRequestHostHeader(Box<str>);
 

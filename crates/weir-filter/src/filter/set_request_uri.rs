@@ -52,7 +52,7 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl SetRequestUri {
-    /// Whether there are values with which the template is an absolute URI.
+    /// Whether the template can expand to an absolute URI.
     fn can_be_valid(&self) -> bool {
         let pieces = Template(&self.0).pieces().map(|piece| match piece {
             Piece::Text(text) => text,
@@ -68,12 +68,12 @@ impl Behaviour for SetRequestUri {
     }
 
     fn own_order(&self) -> Option<i32> {
-        // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+        // After RouteToRequestUrlFilter (10000), which sets the route's own target.
         Some(10_001)
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        // An unknown variable makes the URI invalid, hence ignored (SCG's own reading).
+        // An unknown variable makes the URI invalid, and SCG ignores an invalid URI.
         let Ok(text) = Template(&self.0).expand(context.vars) else { return Ok(Verdict::Continue) };
         match retarget(context, SPEC.name, &text)? {
             Retargeted::Done(verdict) => Ok(verdict),

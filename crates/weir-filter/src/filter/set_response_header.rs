@@ -62,7 +62,8 @@ impl Behaviour for SetResponseHeader {
         true
     }
 
-    /// SCG expands the value on the way in: an unknown variable fails before the upstream is asked.
+    /// SCG expands the value on the request side: an unknown variable fails before the upstream is
+    /// called.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.0.value().require(context.vars)?;
         Ok(Verdict::Continue)

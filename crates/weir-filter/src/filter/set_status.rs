@@ -45,7 +45,7 @@ X-A: 1
 /// Replaces the status of the response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetStatus {
-    /// Where the upstream's status goes; boxed since few have it.
+    /// Header for the upstream's status; boxed because it is rarely used.
     original: Option<Box<HeaderName>>,
     status: u16,
 }

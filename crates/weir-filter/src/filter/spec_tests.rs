@@ -1,8 +1,8 @@
-//! Self-tests of the registry: it is sorted, documented and true. The examples in `doc` are run.
+//! Self-tests of the registry: sorted, documented, and examples in `doc` that run.
 //!
-//! An example is a route in a fence of the kind `yaml`, then heads in fences of the kind `http`:
-//! `request` is what the client sends, `sent` what the upstream gets, `answer` what it answers and
-//! `response` what the client gets. A line that starts with blanks continues the one before.
+//! An example is a route in a `yaml` fence, followed by heads in `http` fences: `request` is sent
+//! by the client, `sent` is received by the upstream, `answer` is the upstream's response and
+//! `response` is received by the client. A line that starts with blanks continues the line before.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use weir_route::{ArgKind, ArgSpec, Arguments, Spec};
 use super::{Build, Filter, FilterOptions, LATER, SPECS, find};
 use crate::test_exchange::TestExchange;
 
-/// The fences of `doc` as (kind, text).
+/// The code fences of `doc` as (kind, text).
 fn fences(doc: &str) -> Vec<(&str, &str)> {
     let mut fences = Vec::new();
     let mut rest = doc;
@@ -36,9 +36,9 @@ fn written_arg(kind: ArgKind) -> &'static str {
     }
 }
 
-/// The filter of `spec` with required arguments only, and whether all arguments were read.
+/// The filter of `spec` built with required arguments only, and whether it read all arguments.
 fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
-    // One that takes this or that, and needs one of them.
+    // Filters that need one of several arguments.
     let either = match spec.name {
         "Throttle" => Some(("limit", Value::from("5/s"))),
         "IpAccess" => Some(("allow", Value::from("10.0.0.0/8"))),

@@ -114,14 +114,14 @@ GET / HTTP/1.1
     build,
 };
 
-/// Holds requests back.
+/// Delays requests above the rate of a limit.
 #[derive(Clone, Debug)]
 pub struct Throttle(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     definition: LimitDefinition,
-    /// As it was written.
+    /// The arguments as written.
     text: String,
     valve: Arc<Valve>,
 }
@@ -189,7 +189,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     }
 }
 
-/// A limit that the filter brings.
+/// A limit that is defined in the filter's own arguments.
 fn brought(
     own: LimitDefinition,
     text: String,

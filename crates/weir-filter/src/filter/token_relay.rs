@@ -1,4 +1,4 @@
-//! TokenRelay: gives the upstream a bearer token.
+//! TokenRelay: sends a bearer token to the upstream.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ Authorization: Bearer abc
     build,
 };
 
-/// Gives the upstream a bearer token.
+/// Sends a bearer token to the upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenRelay(Option<Arc<OAuthClient>>);
 
@@ -88,7 +88,8 @@ impl Behaviour for TokenRelay {
     ) -> Result<Verdict, FilterError> {
         Ok(match answer {
             Answer::AccessToken(token) => relay(context, &token),
-            // Without its token the upstream would refuse it, or take it for somebody else's.
+            // Without its token the upstream would refuse the request, or attribute it to another
+            // client.
             _ => {
                 let fields = vec![("Retry-After".to_owned(), b"5".to_vec())];
                 Verdict::Respond(Box::new(LocalResponse { status: 503, fields, body: Vec::new() }))

@@ -1,4 +1,4 @@
-//! ValidateRequest: compares a request with an API definition.
+//! ValidateRequest: validates requests against an API definition.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ GET /pets?limit=10 HTTP/1.1
     build,
 };
 
-/// Compares a request with an API definition.
+/// Validates requests against an API definition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValidateRequest(Arc<Inner>);
 
@@ -63,7 +63,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl ValidateRequest {
-    /// What becomes of a request that is wrong.
+    /// Verdict for an invalid request.
     fn wrong(&self, context: &mut RequestContext<'_>, wrong: WrongRequest) -> Verdict {
         let WrongRequest { reply, told } = wrong;
         if !self.0.is_enforced {

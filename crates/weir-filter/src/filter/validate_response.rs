@@ -1,4 +1,4 @@
-//! ValidateResponse: compares the responses of an upstream with an API definition.
+//! ValidateResponse: validates the responses of an upstream against an API definition.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ GET /pets?limit=10 HTTP/1.1
     build,
 };
 
-/// Compares the responses of an upstream with an API definition.
+/// Validates the responses of an upstream against an API definition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValidateResponse(Arc<Inner>);
 
@@ -56,20 +56,20 @@ struct Inner {
     is_enforced: bool,
 }
 
-/// What comes of comparing a response.
+/// Result of validating a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// It is as its definition has it.
+    /// The response is valid.
     Sound,
-    /// Nothing is known of the operation.
+    /// The definition does not have the operation.
     Unknown,
-    /// Its content has to be read to know.
+    /// The response can be validated only with its content.
     NeedsContent,
-    /// It is wrong.
+    /// The response is invalid.
     Wrong {
-        /// The operation and each violation, for a log.
+        /// The operation and all violations, for the log.
         told: String,
-        /// The answer in its place, if it is not passed on.
+        /// The response to send instead, if the invalid one is not passed on.
         refusal: Option<Box<LocalResponse>>,
     },
 }
@@ -81,7 +81,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl ValidateResponse {
-    /// Compares the response to a request, both as they are between gateway and upstream.
+    /// Validates the response to a request; both as exchanged between gateway and upstream.
     pub fn compare(
         &self,
         request: &RequestHead,

@@ -1,6 +1,6 @@
 //! The gateway's own elements in Forwarded (RFC 7239) and X-Forwarded-*.
 //!
-//! What is there comes from a trusted peer: what others sent has been taken out before.
+//! Existing elements are from a trusted peer: those of others have been removed before.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::hop::Hop;
 use super::options::{Part, XForwarded};
 
 /// Keeps the elements of Forwarded whose `for` is trusted, each as a line of its own, and appends
-/// the gateway's one (SCG class `ForwardedHeadersFilter`).
+/// the gateway's element (SCG class `ForwardedHeadersFilter`).
 pub(super) fn append_standard(
     head: &mut RequestHead,
     hop: &Hop<'_>,
@@ -54,7 +54,7 @@ fn is_from(element: &[u8], is_trusted: impl Fn(&str) -> bool) -> bool {
     })
 }
 
-/// The parts of `value` between separators that are not within quotes.
+/// The parts of `value` between separators outside quotes.
 fn split_unquoted(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     value.split(move |&byte| {
@@ -69,7 +69,7 @@ fn push_pair(element: &mut String, name: &str, value: &str) {
     let _ = write!(element, ";{name}={quote}{value}{quote}");
 }
 
-/// An address as RFC 7239 section 6 has it.
+/// An address in the syntax of RFC 7239 section 6.
 fn node(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -138,7 +138,7 @@ fn write_x(
     head.fields.set(name, &joined);
 }
 
-/// What filters took from the front of the path, if they did nothing else to it.
+/// The prefix that filters removed from the path, if they changed nothing else in it.
 fn stripped_prefix(head: &RequestHead) -> Option<Vec<u8>> {
     let without_slash = |path: &'_ [u8]| path.strip_suffix(b"/").unwrap_or(path).len();
     let received = head.received_path();

@@ -1,10 +1,10 @@
-//! The two connections between which a request is passed on.
+//! The client and upstream connections of a forwarded request.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::target::Target;
 
-/// What is known of the two connections when a request is passed on.
+/// Properties of both connections of a forwarded request.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop<'a> {
     /// Address of the TCP peer.
@@ -13,12 +13,12 @@ pub struct Hop<'a> {
     pub local: IpAddr,
     /// The client's connection is encrypted.
     pub https: bool,
-    /// The Host that the client asked for.
+    /// The Host of the client's request.
     pub client_host: &'a [u8],
-    /// Where the request goes.
+    /// Target of the request.
     pub target: &'a Target,
-    /// The upstream Host stays as it is in the head.
+    /// The Host in the head is sent upstream unchanged.
     pub preserve_host: bool,
-    /// The request asks for another protocol (WebSocket) and is to keep saying so.
+    /// The request asks for a protocol upgrade (WebSocket), which is forwarded.
     pub upgrade: bool,
 }

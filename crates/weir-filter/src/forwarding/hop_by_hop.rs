@@ -1,9 +1,9 @@
-//! Fields that end at this hop (RFC 9110 section 7.6.1; SCG class `RemoveHopByHopHeadersFilter`).
+//! Hop-by-hop fields (RFC 9110 section 7.6.1; SCG class `RemoveHopByHopHeadersFilter`).
 
 use weir_route::ArgError;
 use weir_wire::{Fields, NameSet, is_token, list_members};
 
-/// SCG's list, and `Proxy-Connection`, which RFC 9110 names too.
+/// SCG's list, and `Proxy-Connection`, which RFC 9110 names as well.
 const DEFAULT: &[&str] = &[
     "connection",
     "keep-alive",
@@ -17,10 +17,10 @@ const DEFAULT: &[&str] = &[
     "x-application-context",
 ];
 
-/// Always removed: the gateway writes its own.
+/// Always removed: the gateway writes these fields itself.
 const OWN: &[&str] = &["connection", "transfer-encoding"];
 
-/// A set of field names, told apart from most others at little cost.
+/// A set of field names with a cheap test that excludes most other names.
 #[derive(Clone, Debug)]
 pub(super) struct HopByHop {
     /// In lower case.
@@ -35,10 +35,10 @@ impl Default for HopByHop {
 }
 
 impl HopByHop {
-    /// The default list, or another one in its place.
+    /// The default list, or `written` in its place.
     ///
     /// # Errors
-    /// Something that is not a field name.
+    /// An entry that is not a field name.
     pub fn new(written: Option<&[String]>) -> Result<Self, ArgError> {
         let Some(written) = written else { return Ok(Self::default()) };
         let names = written.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
@@ -62,8 +62,8 @@ impl HopByHop {
             && self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// Removes what does not go to the upstream; with `upgrade`, Upgrade stays and Connection names
-    /// it. `TE: trailers` stays for gRPC, which does not work without.
+    /// Removes hop-by-hop fields of a request. With `upgrade`, Upgrade stays and Connection names
+    /// it. `TE: trailers` stays for gRPC, which requires it.
     pub fn clean_request(&self, fields: &mut Fields, upgrade: bool) {
         if !fields.may_have(self.sorts) {
             return;
@@ -78,7 +78,7 @@ impl HopByHop {
         }
     }
 
-    /// Removes what does not go to the client, names in the upstream's Connection included.
+    /// Removes hop-by-hop fields of a response, including those that its Connection field names.
     pub fn clean_response(&self, fields: &mut Fields, upgrade: bool) {
         if !fields.may_have(self.sorts) {
             return;
@@ -86,7 +86,7 @@ impl HopByHop {
         let nominated: Vec<Vec<u8>> = fields
             .get_all(b"connection")
             .flat_map(list_members)
-            // What is removed anyway is not remembered: `keep-alive`, mostly.
+            // Fields that are removed anyway need not be remembered: mostly `keep-alive`.
             .filter(|member| !is_framing(member) && !self.contains(member))
             .map(<[u8]>::to_vec)
             .collect();
@@ -106,12 +106,12 @@ impl HopByHop {
     }
 }
 
-/// What says how long the content is cannot be taken out by naming it.
+/// Fields that frame or describe the content cannot be removed by naming them in Connection.
 fn is_framing(name: &[u8]) -> bool {
     [b"content-length".as_slice(), b"content-type"].iter().any(|f| f.eq_ignore_ascii_case(name))
 }
 
-/// Whether this is a gRPC request that says `TE: trailers` (SCG class `GRPCRequestHeadersFilter`).
+/// Whether this is a gRPC request with `TE: trailers` (SCG class `GRPCRequestHeadersFilter`).
 fn wants_trailers(fields: &Fields) -> bool {
     let trailers = |member: &[u8]| member.eq_ignore_ascii_case(b"trailers");
     fields.get_all(b"te").flat_map(list_members).any(trailers)

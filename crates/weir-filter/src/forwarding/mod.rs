@@ -1,10 +1,10 @@
 //! Rules for every forwarded head: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
 //!
-//! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what
-//! the client may not say: fields that its own Connection field names, and Forwarded and
-//! X-Forwarded-* from a peer that is not trusted. So neither can reach, or remove, what the gateway
-//! itself adds. [`Forwarding::request`] runs after them and writes what the next hop gets. A
-//! response is treated once, before the filters ([`Forwarding::response`]).
+//! A request is processed twice. [`Forwarding::receive`] runs before the filters and removes fields
+//! that the client must not set: those that its Connection field names, and Forwarded and
+//! X-Forwarded-* of an untrusted peer. So neither can reach, or remove, fields that the gateway
+//! adds. [`Forwarding::request`] runs after the filters and writes the fields for the next hop. A
+//! response is processed once, before the filters ([`Forwarding::response`]).
 
 mod elements;
 mod hop;
@@ -23,7 +23,7 @@ pub use hop::Hop;
 use hop_by_hop::HopByHop;
 pub use options::{ForwardingOptions, Part, Untrusted, XForwarded};
 
-/// Rules for heads that are passed on, from `trusted-proxies`, `x-forwarded.*`, `forwarded.*` and
+/// Rules for forwarded heads, from `trusted-proxies`, `x-forwarded.*`, `forwarded.*` and
 /// `filter.remove-hop-by-hop.headers`. The default is SCG's.
 #[derive(Clone, Debug, Default)]
 pub struct Forwarding {
@@ -37,16 +37,16 @@ pub struct Forwarding {
     underscore_fields: bool,
 }
 
-/// What becomes of the Forwarded and X-Forwarded-* fields of one request.
+/// Treatment of the Forwarded and X-Forwarded-* fields of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Taken out, none added.
+    /// Remove them, add none.
     Remove,
-    /// Taken out, the gateway's own ones made.
+    /// Remove them, add the gateway's own.
     Renew,
-    /// Left alone.
+    /// Leave them unchanged.
     Pass,
-    /// Kept, and added to.
+    /// Keep them and append the gateway's own.
     Append,
 }
 
@@ -75,12 +75,12 @@ impl Forwarding {
         })
     }
 
-    /// Whether [`Hop::local`] is looked at.
+    /// Whether [`Hop::local`] is needed.
     pub fn names_itself(&self) -> bool {
         self.by && self.forwarded
     }
 
-    /// Takes out of a request what its client may not say. Runs after routing, before the filters.
+    /// Removes fields that the client must not set. Runs after routing, before the filters.
     pub fn receive(&self, head: &mut RequestHead, peer: IpAddr) {
         let options = |value| list_members(value).any(is_nomination);
         let nominates = head.fields.get_all(b"connection").any(options);
@@ -96,13 +96,13 @@ impl Forwarding {
         }
     }
 
-    /// Writes what the next hop gets. Runs after the filters.
+    /// Writes the fields for the next hop. Runs after the filters.
     pub fn request(&self, head: &mut RequestHead, hop: &Hop<'_>) {
         let trust = self.trust(hop.peer.ip());
         match trust {
             Trust::Remove | Trust::Pass => {}
             Trust::Renew => {
-                // The client's are gone since `receive`; these are of filters.
+                // `receive` has removed the client's fields; these were added by filters.
                 Self::retain_forwarded(head, !self.forwarded, !self.x_forwarded.enabled);
                 self.append_forwarded(head, hop);
             }
@@ -115,14 +115,14 @@ impl Forwarding {
         }
     }
 
-    /// Has a head that [`Forwarding::request`] wrote go to another instance of the same service.
+    /// Redirects a head that [`Forwarding::request`] wrote to another instance of the same service.
     pub fn redirect(&self, head: &mut RequestHead, target: &Target, preserve_host: bool) {
         if !(preserve_host && head.fields.contains(b"host")) {
             head.fields.set_line(target.host_line());
         }
     }
 
-    /// Takes out of a response what is not for the client. Runs before the filters.
+    /// Removes fields that must not reach the client. Runs before the filters.
     pub fn response(&self, head: &mut ResponseHead, upgrade: bool) {
         self.hop_by_hop.clean_response(&mut head.fields, upgrade);
     }
@@ -137,7 +137,7 @@ impl Forwarding {
         }
     }
 
-    /// Whether `text` is a trusted address. An expression that takes too many steps trusts nobody.
+    /// Whether `text` is a trusted address. If the expression takes too many steps, it is not.
     fn is_trusted(&self, text: &str) -> bool {
         match &self.trusted {
             Some(trusted) => trusted.full_match(text) == Ok(true),
@@ -160,8 +160,8 @@ impl Forwarding {
             None => true,
             Some(Forwarded::Standard) => keep_forwarded,
             Some(Forwarded::X) => keep_x,
-            // An upstream that turns names into variables cannot tell `X_Forwarded_For` from
-            // `X-Forwarded-For`.
+            // An upstream that maps field names to variables (CGI) cannot tell `X_Forwarded_For`
+            // from `X-Forwarded-For`.
             Some(Forwarded::Alias) => false,
         });
     }
@@ -177,14 +177,14 @@ impl Forwarding {
     }
 }
 
-/// A field that tells of earlier hops.
+/// A field with information about earlier hops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forwarded {
     /// `Forwarded` (RFC 7239).
     Standard,
     /// `X-Forwarded-…`.
     X,
-    /// The same with `_`.
+    /// `X-Forwarded-…` spelled with `_`.
     Alias,
 }
 
@@ -204,8 +204,8 @@ impl Forwarded {
     }
 }
 
-/// Whether an upstream that turns names into variables takes a field for Content-Length or
-/// Transfer-Encoding, which it is not.
+/// Whether an upstream that maps field names to variables (CGI) would take the field for
+/// Content-Length or Transfer-Encoding, although its name differs.
 fn frames_in_disguise(name: &[u8]) -> bool {
     let real = match name.len() {
         14 => &b"content-length"[..],
@@ -217,15 +217,15 @@ fn frames_in_disguise(name: &[u8]) -> bool {
     name.contains(&b'_') && name.iter().zip(real).all(same)
 }
 
-/// Whether a member of Connection names a field, rather than saying something of the connection.
+/// Whether a member of Connection names a field, rather than a connection option such as `close`.
 fn is_nomination(member: &[u8]) -> bool {
     ![b"close".as_slice(), b"keep-alive", b"upgrade", b"te"]
         .iter()
         .any(|option| option.eq_ignore_ascii_case(member))
 }
 
-/// Fields that a client cannot have removed by naming them in Connection: they say whom the request
-/// is for, who sends it, how it is framed and where it came from (CVE-2022-31813, CVE-2024-45410).
+/// Fields that a client cannot remove by naming them in Connection: they carry the host, the
+/// credentials, the framing or the origin of the request (CVE-2022-31813, CVE-2024-45410).
 fn is_protected(name: &[u8]) -> bool {
     const PROTECTED: [&[u8]; 7] = [
         b"host",
@@ -239,8 +239,8 @@ fn is_protected(name: &[u8]) -> bool {
     Forwarded::of(name).is_some() || PROTECTED.iter().any(|p| p.eq_ignore_ascii_case(name))
 }
 
-/// The fields that a head's Connection field names and that end at this hop with it, among the
-/// trailers too (RFC 9110 section 7.6.1).
+/// The hop-by-hop fields that Connection names, which must be removed from the trailers too (RFC
+/// 9110 section 7.6.1).
 pub fn nominated(fields: &Fields) -> Vec<Vec<u8>> {
     let lists = fields.get_all(b"connection").flat_map(list_members);
     lists.filter(|m| is_nomination(m) && !is_protected(m)).map(<[u8]>::to_vec).collect()

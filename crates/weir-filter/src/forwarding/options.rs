@@ -1,11 +1,11 @@
-//! Options of forwarded heads.
+//! Options of forwarding.
 
 /// Settings of [`Forwarding`](super::Forwarding), by property. The default is SCG's.
 #[derive(Clone, Debug)]
 pub struct ForwardingOptions {
-    /// `trusted-proxies`: a Java regular expression for peer addresses; blank is none.
+    /// `trusted-proxies`: a Java regular expression for peer addresses; blank trusts none.
     pub trusted_proxies: Option<String>,
-    /// `weir.compat.forwarded`: what happens while there is no `trusted_proxies`.
+    /// `weir.compat.forwarded`: policy if `trusted_proxies` is not set.
     pub untrusted: Untrusted,
     /// `x-forwarded.*`.
     pub x_forwarded: XForwarded,
@@ -13,11 +13,11 @@ pub struct ForwardingOptions {
     pub forwarded: bool,
     /// `forwarded.by.enabled` (false).
     pub forwarded_by: bool,
-    /// `server.port`, which `by` names; 0 (any free port) is left out, as in SCG.
+    /// `server.port`, used in `by`; 0 (any free port) is omitted, as in SCG.
     pub by_port: u16,
-    /// `filter.remove-hop-by-hop.headers`: replaces the list of fields that are not passed on.
+    /// `filter.remove-hop-by-hop.headers`: replaces the default list of removed fields.
     pub hop_by_hop: Option<Vec<String>>,
-    /// `weir.server.underscore-fields=keep` (false): passes on `Content_Length` and the like.
+    /// `weir.server.underscore-fields=keep` (false): forwards `Content_Length` and similar fields.
     pub underscore_fields: bool,
 }
 
@@ -36,15 +36,15 @@ impl Default for ForwardingOptions {
     }
 }
 
-/// What becomes of Forwarded and X-Forwarded-* while no proxy is trusted.
+/// Policy for Forwarded and X-Forwarded-* if no proxy is trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Untrusted {
-    /// Removed, none added (SCG 4.3.5+, 5.0.2+).
+    /// Remove them, add none (SCG 4.3.5+, 5.0.2+).
     #[default]
     Strip,
-    /// Left alone, none added (SCG 3.1.10, 4.1.8, 4.2.3 and up).
+    /// Leave them unchanged, add none (SCG 3.1.10, 4.1.8, 4.2.3 and up).
     Pass,
-    /// Kept and appended to (SCG before that).
+    /// Keep them and append (earlier versions of SCG).
     Append,
 }
 
@@ -68,9 +68,9 @@ pub struct XForwarded {
 /// One of the X-Forwarded-* fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The gateway writes it; what came in stays otherwise.
+    /// The gateway writes it; otherwise a received one stays.
     pub enabled: bool,
-    /// It is added to what came in, instead of replacing that.
+    /// The value is appended to a received one, instead of replacing it.
     pub append: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Table tests of forwarding: a head as received, and as passed on.
+//! Table tests of forwarding: a head as received and as forwarded.
 
 use weir_route::pattern::RegexCache;
 use weir_wire::Fields;
@@ -15,7 +15,7 @@ struct Given {
     https: bool,
     upgrade: bool,
     preserve_host: bool,
-    /// What a StripPrefix would do.
+    /// The prefix that a StripPrefix would remove.
     strip: &'static str,
 }
 

@@ -5,17 +5,17 @@ use weir_wire::{Fields, Version, list_members};
 /// `weir.forward.via`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Via {
-    /// Nothing, as Spring Cloud Gateway.
+    /// No Via field, as in Spring Cloud Gateway.
     #[default]
     Off,
-    /// A name that no other process has.
+    /// A name unique to the process.
     Process,
     /// This name: a host with or without a port, or a pseudonym.
     Named(Box<str>),
 }
 
 impl Via {
-    /// Reads `true`, `false` or a name; `None` if the text can be none.
+    /// Reads `true`, `false` or a name; `None` if the text is not a valid name.
     pub fn parse(text: &str) -> Option<Self> {
         let is_name =
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:[]".contains(&byte);
@@ -27,7 +27,7 @@ impl Via {
         }
     }
 
-    /// The name to give, where `process` is that of the process.
+    /// The name to send; `process` is the name of this process.
     pub fn name<'a>(&'a self, process: &'a str) -> Option<&'a str> {
         match self {
             Self::Off => None,
@@ -37,7 +37,7 @@ impl Via {
     }
 }
 
-/// Says that a message of this version went through the gateway of this name.
+/// Appends a Via member: a message of this version passed through the gateway of this name.
 pub fn append(fields: &mut Fields, version: Version, name: &str) {
     let number = match version {
         Version::Http10 => "1.0",
@@ -46,14 +46,14 @@ pub fn append(fields: &mut Fields, version: Version, name: &str) {
     fields.append(b"via", format!("{number} {name}").as_bytes());
 }
 
-/// Whether a message went through the gateway of this name.
+/// Whether a message has passed through the gateway of this name.
 pub fn names(fields: &Fields, name: &str) -> bool {
     fields.get_all(b"via").flat_map(list_members).any(|member| is_by(member, name))
 }
 
-/// Whether one member of Via is of the gateway of this name.
+/// Whether a member of Via was written by the gateway of this name.
 pub fn is_by(member: &[u8], name: &str) -> bool {
-    // A comment behind the name may hold anything.
+    // A comment may follow the name.
     let mut words = member.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     words.nth(1) == Some(name.as_bytes())
 }

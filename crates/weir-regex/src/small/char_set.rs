@@ -1,6 +1,6 @@
-//! Sets of characters, as the small engine asks them.
+//! Sets of characters, in the representation of the small engine.
 
-/// Characters: a bit each for ASCII, ranges for the rest.
+/// A set of characters: a bitmap for ASCII, ranges for the rest.
 #[derive(Debug)]
 pub(super) struct CharSet {
     ascii: u128,
@@ -21,7 +21,7 @@ impl CharSet {
         Self { ascii, ranges: if wide { ranges.into() } else { Box::default() } }
     }
 
-    /// Whether `char` is one of them.
+    /// Whether the set contains `char`.
     pub(super) fn has(&self, char: char) -> bool {
         let code = u32::from(char);
         if code < 128 {
@@ -31,7 +31,7 @@ impl CharSet {
         self.ranges.get(at).is_some_and(|(start, _)| *start <= code)
     }
 
-    /// Whether `byte`, an ASCII character, is one of them.
+    /// Whether the set contains the ASCII character `byte`.
     pub(super) fn has_ascii(&self, byte: u8) -> bool {
         self.ascii >> (byte & 0x7f) & 1 == 1
     }

@@ -1,15 +1,14 @@
-//! From an expression to the instructions of the small engine.
+//! Compiler from a syntax tree to the instructions of the small engine.
 
 use super::{CharSet, GROUPS_MAX, Greed, LOOPS_MAX, Op, Place, Small};
 use crate::ast::{Assert, Node};
 use crate::class::{Class, RangeSet};
 
-/// Most instructions of a program.
+/// Maximum number of instructions of a program.
 const OPS_MAX: usize = 200;
 
 impl Small {
-    /// Compiles `node`, whose groups are numbered up to `groups`; `None` if it is not for this
-    /// engine.
+    /// Compiles `node` with groups up to number `groups`; `None` if this engine cannot match it.
     pub(crate) fn new(node: &Node, groups: usize) -> Option<Self> {
         if groups > GROUPS_MAX {
             return None;
@@ -123,7 +122,7 @@ impl Compiler {
         self.enclosed(node, |end| Op::Atomic { end })
     }
 
-    /// `node` with a `Done` of its own, behind an instruction that knows where it ends.
+    /// Compiles `node` with its own `Done`, after an instruction that holds its end.
     fn enclosed(&mut self, node: &Node, make: impl FnOnce(u8) -> Op) -> Option<()> {
         let open = self.reserve();
         self.compile(node)?;
@@ -180,7 +179,7 @@ impl Compiler {
         Some(())
     }
 
-    /// The set of a node that is one character; `Some(None)` if it is too much for this engine.
+    /// The set of a node that is one character; `Some(None)` if the program has too many sets.
     fn single(&mut self, node: &Node) -> Option<Option<u8>> {
         match node {
             Node::Class(class) => Some(self.set(class)),
@@ -193,13 +192,13 @@ impl Compiler {
         }
     }
 
-    /// Keeps a place for an instruction that depends on what follows.
+    /// Reserves a slot for an instruction that depends on the next ones.
     fn reserve(&mut self) -> usize {
         self.ops.push(Op::Done);
         self.ops.len() - 1
     }
 
-    /// Fills in a reserved one, which refers to the next instruction.
+    /// Fills a reserved slot with an instruction that refers to the next one.
     fn fill(&mut self, at: usize, make: impl FnOnce(u8) -> Op) -> Option<()> {
         let here = u8::try_from(self.ops.len()).ok()?;
         *self.ops.get_mut(at)? = make(here);
@@ -223,7 +222,7 @@ fn place(assert: Assert) -> Option<Place> {
     })
 }
 
-/// Whether `node` can match without taking anything.
+/// Whether `node` can match the empty text.
 fn can_be_empty(node: &Node) -> bool {
     match node {
         Node::Text(text) => text.is_empty(),

@@ -1,6 +1,6 @@
-//! Conditions on a place in the text: `^`, `$`, `\b` and their like.
+//! Assertions about a position in the text: `^`, `$`, `\b` and others.
 
-/// A condition on a place in the text.
+/// An assertion about a position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Start,
@@ -13,12 +13,12 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Whether byte `at` of `text`, in a search from byte `from` on, is such a place.
+    /// Whether it holds at byte `at` of `text`, in a search that started at byte `from`.
     pub(super) fn is_at(self, text: &str, at: usize, from: usize) -> bool {
         let before = || text.get(..at).and_then(|text| text.chars().next_back());
         let behind = char_at(text, at);
         let rest = text.get(at..).unwrap_or_default();
-        // Between CR and LF no line ends or starts.
+        // No line ends or starts between CR and LF.
         let splits_line_end = || before() == Some('\r') && behind == Some('\n');
         match self {
             Self::Start => at == 0,

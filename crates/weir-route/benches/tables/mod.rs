@@ -12,7 +12,7 @@ use weir_route::predicate::{BuildContext, PredicateOptions, find};
 use weir_route::{Content, Predicates, Request, RequestParts, Route, RouteGroup, parse_shortcut};
 use weir_wire::RequestHead;
 
-/// A route of `predicates`, each a shortcut such as `Path=/a`; `None` if one is refused.
+/// A route of `predicates`, each a shortcut such as `Path=/a`; `None` if one is rejected.
 pub fn route(
     options: &PredicateOptions,
     position: u64,
@@ -22,7 +22,7 @@ pub fn route(
     grouped(options, position, order, predicates, None)
 }
 
-/// The same, in a group.
+/// The same in a group.
 pub fn grouped(
     options: &PredicateOptions,
     position: u64,
@@ -36,7 +36,7 @@ pub fn grouped(
     Some(Arc::new(Route { id, order, position, predicates, group, target: () }))
 }
 
-/// A group of these predicates; `None` if one is refused.
+/// A group of these predicates; `None` if one is rejected.
 pub fn group(
     options: &PredicateOptions,
     place: u32,
@@ -58,7 +58,7 @@ fn built(options: &PredicateOptions, id: &str, predicates: &[String]) -> Option<
     predicates.iter().map(build).collect()
 }
 
-/// A request with everything it borrows.
+/// A request that owns its data.
 #[derive(Debug)]
 pub struct Ask {
     head: RequestHead,
@@ -87,12 +87,12 @@ impl Ask {
         Self { head, parts, peer: Ipv4Addr::LOCALHOST.into(), dice: 0 }
     }
 
-    /// The same from another peer, with other dice.
+    /// The same request from another peer, with other random bits.
     pub fn from(self, peer: IpAddr, dice: u64) -> Self {
         Self { peer, dice, ..self }
     }
 
-    /// The same with this body, if it was read.
+    /// The same request with this body, if it was read.
     #[allow(dead_code, reason = "not every bench has bodies")]
     pub fn with_content(mut self, body: &Option<&str>) -> Self {
         let read = |body: &str| serde_json::from_str(body).map_or(Content::Unusable, Content::Json);
@@ -100,7 +100,7 @@ impl Ask {
         self
     }
 
-    /// Becomes a copy of `other` in the memory it has, as a worker reads one request after another.
+    /// Becomes a copy of `other` in its existing memory, as a worker reads consecutive requests.
     pub fn read(&mut self, other: &Ask) {
         let head = &mut self.head;
         head.clear();

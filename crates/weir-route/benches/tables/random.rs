@@ -1,5 +1,5 @@
-//! Random tables over a small vocabulary, so that routes overlap in every way, and requests that
-//! meet them.
+//! Random tables over a small vocabulary, so that routes overlap in every way, and matching
+//! requests.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use weir_route::predicate::PredicateOptions;
 
 use super::Ask;
 
-/// Bodies of requests, as JSON; one that is none, and one that was not read.
+/// Bodies of requests as JSON; an invalid one, and one that was not read.
 pub const BODIES: [Option<&str>; 5] =
     [None, Some(""), Some("{\"t\":\"a\"}"), Some("{\"t\":\"b\"}"), Some("{\"t\":null}")];
 
@@ -42,12 +42,12 @@ impl Asked {
     }
 }
 
-/// Configuration of a property test: `count` cases, other ones each time.
+/// Configuration of a property test: `count` cases, different on each run.
 pub fn cases(count: u32) -> Config {
     Config { cases: count, failure_persistence: None, ..Config::default() }
 }
 
-/// The switches that change what predicates mean.
+/// The options that change the meaning of predicates.
 pub fn options() -> impl Strategy<Value = PredicateOptions> {
     (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(slash, port, split)| {
         PredicateOptions {

@@ -1,4 +1,4 @@
-//! Tables of one shape each, of any size, and a request for each of their routes.
+//! Tables of one shape, of any size, with a request for each route.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use weir_route::predicate::PredicateOptions;
 
 use super::{Ask, route};
 
-/// What the routes of a table have in common, and what tells them apart.
+/// Structure of a table's routes: their common part, and the attribute in which they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A path of its own for each route.
+    /// A different path for each route.
     Exact,
     /// `/svcN/**`
     Prefix,
@@ -39,17 +39,17 @@ pub enum Shape {
     Regex,
     /// One path, an expression with plain text in the middle: `/rx/{v:.*-item-N-.*}`.
     Inside,
-    /// One path, an expression in which no text is certain: these are scanned.
+    /// One path, an expression without any required text: these are scanned.
     Opaque,
-    /// [`Shape::Opaque`] and [`Shape::Exact`] in turn; requests are for the latter.
+    /// [`Shape::Opaque`] and [`Shape::Exact`] alternately; requests are for the latter.
     Beside,
     /// One path, the peer's address.
     Peer,
-    /// One path, the client's address as a proxy tells it.
+    /// One path, the client's address as stated by a proxy.
     Client,
 }
 
-/// Shapes that are flat however many routes there are.
+/// Shapes whose lookup time is independent of the number of routes.
 pub const FLAT: [Shape; 12] = [
     Shape::Exact,
     Shape::Prefix,
@@ -178,7 +178,7 @@ fn with_field(name: &str, value: &str) -> Ask {
     Ask::new("GET", "www.example.org", "/api/call", &fields)
 }
 
-/// Route `n` of a mixed table is one of another shape.
+/// The shape of route `n` of a mixed table, and its number in it.
 fn mixed(n: usize) -> (Shape, usize) {
     let shapes = &FLAT[..FLAT.len() - 1];
     (shapes[n % shapes.len()], n / shapes.len())

@@ -1,4 +1,5 @@
-//! Written arguments onto declared ones: SCG's `ShortcutType.normalize`, then Spring's binder.
+//! Binding of written arguments to declared ones: SCG's `ShortcutType.normalize`, then Spring's
+//! binder.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,22 +12,22 @@ use crate::definition::Arguments;
 use crate::spec::{ArgKind, ArgSpec, Shortcut, Spec};
 use smol_str::SmolStr;
 
-/// What SCG calls the nth argument of a shortcut.
+/// Prefix of SCG's generated names of shortcut arguments.
 const GENERATED: &str = "_genkey_";
 
-/// One written text under its flattened key.
+/// One written text with its flattened key.
 struct Entry<'a> {
     /// Key without a list index.
     key: Cow<'a, str>,
     /// Index in a list, if the key had one.
     index: Option<usize>,
-    /// Place among the arguments as written.
+    /// Position among the arguments as written.
     place: usize,
     text: Cow<'a, str>,
 }
 
 impl<B> Spec<B> {
-    /// Lays written arguments onto the declared ones.
+    /// Binds written arguments to the declared ones.
     ///
     /// # Errors
     /// A required argument that is missing.
@@ -36,7 +37,7 @@ impl<B> Spec<B> {
 }
 
 impl Args {
-    /// Lays `written` onto `declared` (scg.md 1.3, "Normalisation").
+    /// Binds `written` to `declared` (scg.md 1.3, "Normalisation").
     ///
     /// # Errors
     /// A required argument that is missing, or SpEL.
@@ -73,7 +74,7 @@ impl Args {
         Self { values, declared: declared.len(), read: Cell::new(0) }
     }
 
-    /// A generated key stands for the declared argument at its place; others go by name.
+    /// A generated key refers to the declared argument at its position; other keys are names.
     fn lay_by_position(
         &mut self,
         mut entries: Vec<Entry<'_>>,
@@ -111,8 +112,9 @@ impl Args {
         Ok(())
     }
 
-    /// All texts go into the first declared argument, whatever their keys, except that another
-    /// declared one may be named, and that with `tail_flag` a last `true` or `false` is the second.
+    /// All texts go into the first declared argument, whatever their keys. Exceptions: another
+    /// declared argument may be named, and with `tail_flag` a last `true` or `false` is the second
+    /// argument.
     fn gather(&mut self, mut entries: Vec<Entry<'_>>, tail_flag: bool) -> Result<(), ArgError> {
         let is_flag = |text: &str| ["true", "false"].iter().any(|f| f.eq_ignore_ascii_case(text));
         if tail_flag
@@ -156,7 +158,7 @@ impl Args {
 }
 
 impl Value {
-    /// Fills in the default.
+    /// Sets the default if the argument was not written.
     fn complete(&mut self, spec: &ArgSpec) -> Result<(), ArgError> {
         if self.written {
             return Ok(());
@@ -177,9 +179,10 @@ impl Value {
         Ok(())
     }
 
-    /// SpEL is never evaluated: a bean reference may stand where one is expected, nothing else.
+    /// SpEL is never evaluated: the only accepted form is a bean reference in an argument that
+    /// expects one.
     fn check_spel(&self, text: &str) -> Result<(), ArgError> {
-        // Most texts have none of it, and are not worth the trimming.
+        // Most texts contain none, and need no trimming.
         if !text.as_bytes().contains(&b'#') {
             return Ok(());
         }
@@ -199,7 +202,7 @@ impl Value {
     }
 }
 
-/// Turns lists and maps into indexed and dotted keys.
+/// Flattens lists and maps into indexed and dotted keys.
 fn flatten<'a>(key: Cow<'a, str>, value: &'a Json, place: usize, entries: &mut Vec<Entry<'a>>) {
     let text = match value {
         Json::Null => Cow::Borrowed(""),

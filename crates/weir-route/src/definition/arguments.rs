@@ -1,7 +1,7 @@
-//! Written arguments: a map that keeps the order, for the one or two entries most have.
+//! Written arguments: an insertion-ordered map, optimized for one or two entries.
 //!
-//! `serde_json::Map` hashes every name and allocates a table beside its entries: a third of what
-//! reading a large table took.
+//! `serde_json::Map` hashes every name and allocates a table beside its entries, which took a third
+//! of the time to read a large table.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use smol_str::SmolStr;
 
-/// Up to so many names are compared one by one; beyond that they are hashed, so that a definition
-/// with very many costs no more than it is long.
+/// Maximum number of names that are compared one by one. More are hashed, so that the cost stays
+/// linear in the length of the definition.
 const FEW: usize = 16;
 
 /// Argument names and values in the order written, each name once.
@@ -37,7 +37,7 @@ impl Arguments {
         self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// Sets one argument. Many are better collected.
+    /// Sets one argument in linear time; to set many, collect them.
     pub fn insert(&mut self, name: &str, value: Value) {
         match self.entries.iter_mut().find(|(other, _)| other == name) {
             Some((_, slot)) => *slot = value,
@@ -62,7 +62,7 @@ impl Arguments {
 }
 
 impl<N: Into<SmolStr>> FromIterator<(N, Value)> for Arguments {
-    /// Of several values of one name the last counts, in the place of the first.
+    /// A repeated name keeps its first position and its last value.
     fn from_iter<I: IntoIterator<Item = (N, Value)>>(written: I) -> Self {
         let mut collected = Collected::default();
         for (name, value) in written {
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for MapVisitor {
     }
 }
 
-/// Entries so far, and where each is once they are many.
+/// Entries so far, and a hash index once there are many.
 #[derive(Default)]
 struct Collected {
     entries: Vec<(SmolStr, Value)>,

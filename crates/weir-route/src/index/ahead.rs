@@ -1,5 +1,5 @@
-//! Fetching what a lookup will read before it does: of a large table, nothing is in the processor's
-//! caches (`docs/decisions/0015-huge-pages.md`).
+//! Prefetching for lookups: a large table does not fit in the processor's caches
+//! (`docs/decisions/0015-huge-pages.md`).
 
 use std::slice;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::pattern::PathSegments;
 use crate::request::Request;
 use crate::route::Route;
 
-/// A table with fewer routes is in the processor's caches as it is.
+/// Minimum number of routes; a smaller table stays in the processor's caches.
 const ROUTES_MIN: usize = 2_000;
 
-/// How much of the way of a lookup has been fetched: nothing at first.
+/// Progress of the prefetching for one lookup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
-    /// Places that wait for one another.
+    /// Number of dependent memory locations fetched so far.
     places: usize,
-    /// Up to the route, as far as can be foreseen.
+    /// Everything that can be predicted has been fetched.
     whole: bool,
 }
 
@@ -32,21 +32,21 @@ impl Ahead {
 }
 
 impl<T> Index<T> {
-    /// Whether looking ahead is worth its while.
+    /// Whether the table is large enough for prefetching.
     pub fn is_large(&self) -> bool {
         self.len() >= ROUTES_MIN
     }
 
-    /// [`Index::look_ahead`] for a request of which nothing but the path is known yet.
+    /// [`Index::look_ahead`] for a request of which only the path is known yet.
     #[inline(never)]
     pub fn look_ahead_by_path(&self, path: &PathSegments, ahead: &mut Ahead, fetch: &impl Fetch) {
         let shown = |branch: &Branch<T>| branch.dim.only_path(path, &self.hash);
         self.fetch_next(shown, |_| None, ahead, fetch);
     }
 
-    /// Follows a lookup of `request` through the places that have been fetched, and fetches the
-    /// next one, if there is one. A guess: of several ways it follows one.
-    // Called twice for a request: the second time, its code is near.
+    /// Follows a lookup of `request` through the memory fetched so far, and fetches the next
+    /// location, if any. A guess: of several branches it follows one.
+    // Called twice for a request: the second time, its code is in the cache.
     #[inline(never)]
     pub fn look_ahead(&self, request: &Request<'_>, ahead: &mut Ahead, fetch: &impl Fetch) {
         if ahead.whole {
@@ -64,8 +64,8 @@ impl<T> Index<T> {
         self.fetch_next(shown, |list| list.can_match(request).next(), ahead, fetch);
     }
 
-    /// `shown` tells what the request shows to a branch, [`Shown::Several`] if that is not known
-    /// yet, and `likely` which route of a list it may be for.
+    /// `shown` returns the keys that the request shows to a branch, [`Shown::Several`] if they are
+    /// not known yet; `likely` picks the probable route of a list.
     #[inline]
     fn fetch_next(
         &self,
@@ -75,7 +75,7 @@ impl<T> Index<T> {
         fetch: &impl Fetch,
     ) {
         let (mut next, mut left) = (self.root.as_ref(), ahead.places);
-        // Branches at the top, and their few values, are always in the caches.
+        // Branches near the root, with few values, are always in the caches.
         let mut is_top = true;
         while let Some(bucket) = next {
             let branch = match bucket {
@@ -139,7 +139,7 @@ mod tests {
     use crate::index::{Index, Scratch};
     use crate::predicate::PredicateOptions;
 
-    /// The places that were fetched, with their sizes.
+    /// The fetched locations with their sizes.
     #[derive(Default)]
     struct Fetched(RefCell<Vec<(usize, usize)>>);
 
@@ -173,7 +173,7 @@ mod tests {
             };
             let asked: Vec<_> = (0..2 * ROUTES_MIN).step_by(7).collect();
             let right = asked.iter().filter(|n| foreseen(n)).count();
-            // Of mixed routes, some are found on several ways, of which one is followed.
+            // Some mixed routes are reached on several paths, of which one is followed.
             let least = if shape == Shape::Mixed { asked.len() / 2 } else { asked.len() };
             assert!(right >= least, "{shape:?}: {right} of {}", asked.len());
         }

@@ -1,18 +1,18 @@
-//! Which one thing tells the routes of a crowded bucket apart best: an estimate from a sample.
+//! Choice of the dimension that splits a crowded bucket best, estimated from a sample.
 
 use super::dim::Dim;
 use super::ranked::Ranked;
 use super::way::Way;
 
-/// Routes looked at in a bucket, and in one of more than `BIG`.
+/// Sample size for a bucket, and for one of more than `BIG` routes.
 const SAMPLE: usize = 64;
 const SAMPLE_BIG: usize = 1024;
 const BIG: usize = 8192;
-/// A list longer than this is worth a branch that only keeps requests away that show something
-/// else.
+/// A list longer than this is worth a branch whose only effect is to exclude requests that show
+/// another key.
 const GUARDED: f64 = 32.0;
 
-/// The dimension to branch on, `None` if none is worth it.
+/// The dimension to branch on; `None` if no branch is worth it.
 pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
     let total = routes.len();
     let size = total.min(if total > BIG { SAMPLE_BIG } else { SAMPLE });
@@ -62,15 +62,16 @@ pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
     (total > GUARDED && *any <= total / 2.0).then(|| dim.clone())
 }
 
-/// How many of the routes that demand something a request would still have to try: a request for
-/// one of them, or one for any of the values they demand, whichever gains more. (The second lets a
-/// few routes out of a bucket in which thousands demand the same.)
+/// Estimated number of routes with a demand that a request still has to try: a request for one of
+/// these routes, or for any of the demanded values, whichever is less. (The second allows a branch
+/// that takes a few routes out of a bucket in which thousands demand the same value.)
 fn tries(keys: &[(usize, u64)], covered: usize, scale: f64) -> f64 {
     let filed = keys.len() as f64;
     if covered == 0 || keys.is_empty() {
         return covered as f64;
     }
-    // Chance that two filings fall into one bucket: of pairs, so that a sample does not bias it.
+    // Probability that two filings share a bucket; over pairs, so that the sample size adds no
+    // bias.
     let same = keys.chunk_by(|a, b| a == b);
     let pairs: f64 = same.clone().map(|same| (same.len() * (same.len() - 1)) as f64).sum();
     let together = pairs / (filed * (filed - 1.0)).max(1.0);
@@ -80,7 +81,7 @@ fn tries(keys: &[(usize, u64)], covered: usize, scale: f64) -> f64 {
     by_route.min(by_value) + copies / 8.0
 }
 
-/// Spreads `size` places over `total`, irregularly: tables are periodic more often than not.
+/// Position of sample `n` of `size` in `total`, irregular because tables are often periodic.
 fn place(n: usize, size: usize, total: usize) -> usize {
     let step = total / size;
     let jitter = (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;

@@ -1,11 +1,11 @@
-//! Whether one set of predicates holds whenever another does.
+//! Implication between sets of predicates.
 
 use crate::pattern::path::SegmentShape;
 use crate::pattern::{HostPattern, Label, PathPattern, Segment};
 use crate::predicate::{Key, Predicate};
 use crate::route::Route;
 
-/// Whether `wide` matches every request that `narrow` does. `false` where it cannot be told.
+/// Whether `wide` matches every request that `narrow` matches. `false` if this is not certain.
 pub(crate) fn covers<T>(wide: &Route<T>, narrow: &Route<T>) -> bool {
     let of_narrow = narrow.all_predicates();
     wide.all_predicates().all(|wide| of_narrow.clone().any(|narrow| implied(wide, narrow)))
@@ -41,7 +41,7 @@ fn implied(wide: &Predicate, narrow: &Predicate) -> bool {
     }
 }
 
-/// Whether two predicates are the same one written twice.
+/// Whether two predicates are equal in text and options.
 fn same(a: &Predicate, b: &Predicate) -> bool {
     let switches = match (a, b) {
         (Predicate::Header(a), Predicate::Header(b)) => a.splits() == b.splits(),
@@ -57,13 +57,13 @@ fn same_paths(a: &[PathPattern], b: &[PathPattern]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// An expression may fail instead of answering, which skips its route.
+/// A regular expression can fail, which skips its route.
 fn has_regex(pattern: &PathPattern) -> bool {
     let regex = |segment| matches!(segment, Segment::Shape(SegmentShape::Regex { .. }));
     pattern.segments().any(regex)
 }
 
-/// Whether `wide`, which has no expression, matches every path that `narrow` does.
+/// Whether `wide`, which has no regular expression, matches every path that `narrow` matches.
 fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
     if !narrow.can_match() {
         return true;
@@ -72,7 +72,8 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
     let (wide_len, narrow_len) = (wide.segments().count(), narrow.segments().count());
     for (at, ours) in wide.segments().enumerate() {
         if matches!(ours, Segment::Rest { .. }) {
-            // At the end it takes whatever is left; at the start it is compared as text alone.
+            // A rest at the end matches any remaining segments; a rest at the start is compared by
+            // text alone.
             return wide
                 .segments()
                 .next_back()
@@ -82,7 +83,7 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
         let covered = match (ours, theirs) {
             (Segment::Literal(ours), Segment::Literal(theirs)) => ours == theirs,
             (Segment::One { .. }, Segment::Literal(theirs)) => !theirs.is_empty(),
-            // A last `*` also takes an empty segment: only another last `*` covers that.
+            // A last `*` also matches an empty segment: only another last `*` covers that.
             (Segment::One { variable }, Segment::One { variable: theirs }) => {
                 let may_be_empty = theirs.is_none() && at + 1 == narrow_len;
                 !may_be_empty || variable.is_none() && at + 1 == wide_len
@@ -102,8 +103,8 @@ fn slashes(wide: &PathPattern, narrow: &PathPattern) -> bool {
     wide.tolerates_trailing_slash() || !narrow.tolerates_trailing_slash()
 }
 
-/// Whether `wide`, which has no shapes, matches every host that `narrow` does: the same labels, or
-/// the same last ones behind `**`.
+/// Whether `wide`, which has no shapes, matches every host that `narrow` matches: equal labels, or
+/// equal last labels behind `**`.
 fn host_covers(wide: &HostPattern, narrow: &HostPattern) -> bool {
     if wide.includes_port() != narrow.includes_port() {
         return false;

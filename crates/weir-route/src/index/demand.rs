@@ -1,4 +1,4 @@
-//! What a route demands in a dimension: one half of the rule in [`super::dim`].
+//! Keys that a route demands in a dimension: one half of the rule in [`super::dim`].
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::pattern::{HostPattern, Label, PathPattern, Segment};
 use crate::predicate::Key;
 use crate::route::Route;
 
-/// Keys of one route in one dimension; a predicate with more is not looked up by it.
+/// Maximum number of keys of a route in a dimension; a predicate with more is not indexed.
 const KEYS_MAX: usize = 256;
-/// Segments and labels from here on are not looked up one by one.
+/// Maximum index of segments and labels that are looked up individually.
 const DEPTH_MAX: usize = 64;
 
 impl Dim {
-    /// Adds the dimensions in which `route` demands something.
+    /// Adds the dimensions in which `route` has a demand.
     pub(crate) fn propose<T>(route: &Route<T>, dims: &mut Vec<Dim>) {
         for key in route.all_predicates().filter_map(|predicate| predicate.key()) {
             Self::propose_for(key, dims);
@@ -26,7 +26,7 @@ impl Dim {
         keyless.for_each(|predicate| piece::propose(predicate, dims));
     }
 
-    /// Adds the dimensions in which `key` may be looked up.
+    /// Adds the dimensions in which `key` can be looked up.
     pub(crate) fn propose_for(key: Key<'_>, dims: &mut Vec<Dim>) {
         match key {
             Key::Path(patterns) => propose_path(patterns, dims),
@@ -48,7 +48,8 @@ impl Dim {
         }
     }
 
-    /// Fills `demands` with what `route` demands here; `false` if it demands nothing.
+    /// Fills `demands` with the keys that `route` demands in this dimension; `false` if there are
+    /// none.
     pub(crate) fn demands<T>(
         &self,
         route: &Route<T>,
@@ -217,7 +218,7 @@ fn propose_host(patterns: &[HostPattern], dims: &mut Vec<Dim>) {
     }
 }
 
-/// The text that every path of `pattern` has as the segment `at`.
+/// The text of segment `at` in every path of `pattern`.
 fn segment(pattern: &PathPattern, at: u16, from_end: bool) -> Option<&str> {
     let found = if !from_end {
         pattern.segments().take_while(fixed).nth(usize::from(at))
@@ -236,7 +237,7 @@ fn fixed(segment: &Segment<'_>) -> bool {
     !matches!(segment, Segment::Rest { .. })
 }
 
-/// The text that every host of `pattern` has as the label `at`.
+/// The text of label `at` in every host of `pattern`.
 fn label(pattern: &HostPattern, at: u16, from_end: bool, port: bool) -> Option<&str> {
     if pattern.includes_port() != port {
         return None;
@@ -269,7 +270,7 @@ mod tests {
     use crate::predicate::WeightGroups;
     use crate::request::Request;
 
-    /// Whether `request` shows one of `demands`.
+    /// Whether `request` shows one of the keys `demands`.
     fn shows(dim: &Dim, request: &Request<'_>, hash: &Hash, demands: &[Demand]) -> bool {
         let mut sizes: Vec<u16> = demands.iter().map(|demand| demand.size).collect();
         sizes.retain(|size| *size > 0);

@@ -1,19 +1,19 @@
-//! Dimensions: the request attributes that the index branches on, and for each one the keys that a
-//! route demands and that a request shows.
+//! Dimensions: the request attributes that the index branches on, and for each dimension the keys
+//! that a route demands and a request shows.
 //!
-//! One rule makes the index exact, and each dimension keeps it: *if a route demands something and
-//! matches a request, the request shows one of the demanded keys.* Extra keys and hash collisions
-//! cost time, never correctness.
+//! One rule makes the index exact, and each dimension keeps it: *if a route demands keys and
+//! matches a request, the request shows one of these keys.* Extra keys and hash collisions cost
+//! time, never correctness.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::hash::Hash;
 
-/// Names longer than this are not looked up among all headers.
+/// Maximum length of header names in [`Dim::AnyHeader`].
 const NAME_MAX: usize = 64;
 
-/// One thing of a request.
+/// An attribute of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dim {
     /// The whole decoded path.
@@ -55,20 +55,20 @@ pub(crate) enum Dim {
     },
     /// Name and value of any cookie.
     AnyCookie,
-    /// A piece of a text.
+    /// A substring of a text.
     Piece {
         of: Subject,
         place: Place,
     },
-    /// The network that the peer is in.
+    /// The network of the peer.
     Peer,
-    /// The network that the client is in which this many proxies tell of.
+    /// The network of the client, as stated by this number of trusted proxies.
     Client {
         proxies: usize,
     },
 }
 
-/// A part of a request that holds text.
+/// A request attribute that is text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A decoded path segment, counted from the start or from the end.
@@ -83,7 +83,7 @@ pub(crate) enum Subject {
     Cookie { name: Arc<str> },
 }
 
-/// Where in a text.
+/// Position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Start,
@@ -92,7 +92,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// How it is told to the operator.
+    /// Name for the operator.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -102,21 +102,21 @@ impl Place {
     }
 }
 
-/// A key that a route demands: a hash, and how many bytes or bits of the request's text or address
-/// it covers (0: all of it).
+/// A key that a route demands: a hash, and how many bytes of the request's text or bits of its
+/// address it covers (0: all).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Demand {
     pub(crate) key: u64,
     pub(crate) size: u16,
 }
 
-/// Size of an IPv4 network of all addresses: a network of n leading bits has size `IPV4 + n`.
+/// Size of the IPv4 network of all addresses: a network of n leading bits has size `IPV4 + n`.
 pub(crate) const IPV4: u16 = 1;
 /// The same for IPv6.
 pub(crate) const IPV6: u16 = 256;
 
 impl Dim {
-    /// Whether what a request shows here is found at once, and most often one value.
+    /// Whether the request's key is cheap to compute and most often a single one.
     pub(crate) fn is_quick(&self) -> bool {
         !matches!(
             self,
@@ -129,7 +129,7 @@ impl Dim {
         )
     }
 
-    /// What a lookup pays here, in routes tried.
+    /// Cost of a lookup in this dimension, in units of a tried route.
     pub(crate) fn effort(&self) -> f64 {
         match self {
             Dim::Path => 0.0,
@@ -140,7 +140,7 @@ impl Dim {
             Dim::Client { .. } => 1.2,
             Dim::Query { .. } | Dim::Cookie { .. } => 1.0,
             Dim::Piece { place: Place::Start | Place::End, .. } => 1.5,
-            // A probe for every byte of a text, and other routes' text may be in it too.
+            // A probe for every byte of a text, which may contain other routes' text too.
             Dim::Piece { place: Place::Inside, .. } => 8.0,
             Dim::AnyQuery | Dim::AnyCookie => 3.0,
             Dim::AnyHeader { .. } => 6.0,
@@ -148,7 +148,7 @@ impl Dim {
     }
 }
 
-/// Hash of a header's name, in any case, and a value.
+/// Hash of a value and a header's name, ignoring the case of the name.
 pub(crate) fn header(name: &[u8], value: impl AsRef<[u8]>, hash: &Hash) -> Option<u64> {
     let mut lower = [0; NAME_MAX];
     let lower = lower.get_mut(..name.len())?;

@@ -1,7 +1,7 @@
-//! Bringing memory into the processor's caches before it is read.
+//! Prefetching of memory into the processor's caches.
 
-/// Has the processor bring memory into its caches while the caller goes on.
+/// Prefetches memory while the caller continues.
 pub trait Fetch {
-    /// Fetches the first lines of `values`, and waits for none.
+    /// Prefetches the first cache lines of `values` without waiting.
     fn fetch<V>(&self, values: &[V]);
 }

@@ -1,8 +1,8 @@
-//! Keyed hashing of what routes and requests are compared by.
+//! Keyed hashing of the texts and numbers by which the index looks routes up.
 //!
-//! Two texts with one hash share a bucket of the index and nothing worse: every candidate's
-//! predicates are asked. The seed keeps others from choosing such texts; it comes from outside,
-//! since this crate has no dice.
+//! Texts with equal hashes share a bucket of the index, with no other effect: the predicates of
+//! every candidate are evaluated. The seed prevents attackers from choosing such texts; it is
+//! passed in, since this crate has no random numbers.
 
 use std::hash::Hasher;
 

@@ -1,26 +1,26 @@
 //! A persistent map from 64-bit hashes: a change copies one small leaf and the pages above it.
 //!
-//! A page has 64 slots, or fewer where its leaves share them, so that the pages of a large table
-//! stay in the processor's caches. A leaf has its entries in order of their keys, each where its
-//! key would be if keys were spread evenly, or behind others that are there: a lookup touches one
-//! cold place, one or two lines of it, however large the map is. Building, changing in bulk and
-//! changing one entry are the same function, [`KeyMap::update`].
+//! A page has 64 slots, or fewer if its leaves span several, so that the pages of a large table
+//! stay in the processor's caches. The entries of a leaf are sorted by key; each is at its
+//! interpolated place, or behind entries that occupy it. So a lookup reads one cold location, one
+//! or two cache lines, however large the map is. Building, bulk changes and single changes are the
+//! same function, [`KeyMap::update`].
 
 use std::sync::Arc;
 
 use super::fetch::Fetch;
 
-/// Bits of the key that one page consumes.
+/// Bits of the key per page.
 const PAGE_BITS: u32 = 6;
-/// Slots of a page, at most.
+/// Maximum number of slots of a page.
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;
-/// Entries of a leaf, at most: above, one that covers several slots is halved, one that covers a
-/// single slot or is the whole map becomes a page.
+/// Maximum number of entries of a leaf. A larger leaf is split in two if it covers several slots;
+/// if it covers a single slot or is the whole map, it becomes a page.
 const LEAF_MAX: usize = 384;
-/// A leaf has `n / FREE_OF` free places for `n` entries. With as many, an entry is one or two
-/// places behind its own.
+/// A leaf of `n` entries has `n / FREE_OF` free places. Then an entry is one or two places behind
+/// its interpolated one.
 const FREE_OF: usize = 3;
-/// Places in which an entry is most often, from its own on.
+/// Places from the interpolated one on that most often contain the entry.
 const LIKELY: usize = 3;
 
 /// A persistent map from hashes to `V`.
@@ -38,14 +38,14 @@ struct Entry<V> {
 #[derive(Debug)]
 enum Slot<V> {
     /// Entries sorted by key, with gaps. Shared by `1 << (PAGE_BITS - depth)` neighbouring slots of
-    /// its page. The entry of a key is not before its own place of `places`, and no gap is between
-    /// the two.
+    /// its page. An entry is at or behind the interpolated place of its key among `places`, without
+    /// a gap between.
     Leaf { depth: u16, places: u16, entries: Arc<[Option<Entry<V>>]> },
-    /// `1 << bits` slots, each for as many neighbouring ones of `PAGE_SLOTS`.
+    /// `1 << bits` slots, each for an equal share of `PAGE_SLOTS`.
     Page { bits: u16, slots: Arc<[Slot<V>]> },
 }
 
-/// The rest of a leaf, from the place that a key has of its own.
+/// The rest of a leaf, from the interpolated place of a key on.
 #[derive(Debug)]
 pub(crate) struct Near<'m, V> {
     entries: &'m [Option<Entry<V>>],
@@ -56,7 +56,7 @@ impl<'m, V> Near<'m, V> {
     pub(crate) fn get(&self, key: u64) -> Option<&'m V> {
         let comes_before = |entry: &&Option<Entry<V>>| entry.as_ref().is_some_and(|e| e.key < key);
         let mut rest = self.entries;
-        // Nothing is decided between these: a processor would guess it wrong.
+        // Counted without branches, which the processor would mispredict.
         if let Some((likely, _)) = rest.split_at_checked(LIKELY) {
             rest = rest.get(likely.iter().filter(comes_before).count()..).unwrap_or_default();
         }
@@ -64,7 +64,7 @@ impl<'m, V> Near<'m, V> {
         (entry.key == key).then_some(&entry.value)
     }
 
-    /// Fetches where the value is, or is just behind.
+    /// Prefetches the likely places of the value.
     #[inline]
     pub(crate) fn fetch(&self, fetch: &impl Fetch) {
         fetch.fetch(self.entries.get(..LIKELY).unwrap_or(self.entries));
@@ -101,7 +101,7 @@ impl<V> KeyMap<V> {
         self.near(key).get(key)
     }
 
-    /// Where the value of `key` is, if it has one; nothing of that place is read.
+    /// The location of the value of `key`; its memory is not read.
     #[inline]
     pub(crate) fn near(&self, key: u64) -> Near<'_, V> {
         let mut slot = &self.root;
@@ -136,16 +136,16 @@ impl<V> KeyMap<V> {
         self.root.for_each(visit);
     }
 
-    /// Bytes of pages and leaves, without what values point to.
+    /// Bytes of pages and leaves, without memory that values point to.
     pub(crate) fn bytes(&self) -> usize {
         self.root.bytes()
     }
 }
 
 impl<V: Clone> KeyMap<V> {
-    /// The map after `ops`, which are sorted by key: `combine` gets the value so far and all
-    /// operations on its key, and gives the new value, `None` to have none. It may take out of the
-    /// operations what it needs.
+    /// The map after `ops`, which are sorted by key. `combine` gets the current value and all
+    /// operations on its key, and returns the new value, or `None` to remove it. It may move data
+    /// out of the operations.
     pub(crate) fn update<O>(
         &self,
         ops: &mut [(u64, O)],
@@ -159,7 +159,7 @@ impl<V: Clone> KeyMap<V> {
 }
 
 impl<V> Slot<V> {
-    /// A leaf of a page that comes after `used` bits of the key, or the root (0).
+    /// A leaf of a page after `used` bits of the key; 0 for the root.
     fn leaf(entries: Vec<Entry<V>>, used: u32, depth: u16) -> Self {
         let wanted = entries.len() + entries.len() / FREE_OF;
         let places = u16::try_from(wanted).unwrap_or(u16::MAX);
@@ -172,7 +172,7 @@ impl<V> Slot<V> {
         Slot::Leaf { depth, places, entries: placed.into() }
     }
 
-    /// Slots of the page that this one stands for.
+    /// Number of slots of its page that this one spans.
     fn width(&self) -> usize {
         match self {
             Slot::Leaf { depth, .. } => PAGE_SLOTS >> depth,
@@ -203,7 +203,7 @@ impl<V> Slot<V> {
     }
 }
 
-/// The slots of a page, each shared leaf once.
+/// The slots of a page, without repetitions of shared leaves.
 fn distinct<V>(bits: u16, slots: &[Slot<V>]) -> impl Iterator<Item = &Slot<V>> {
     let each = PAGE_SLOTS >> bits;
     let mut at = 0;
@@ -214,7 +214,8 @@ fn distinct<V>(bits: u16, slots: &[Slot<V>]) -> impl Iterator<Item = &Slot<V>> {
     })
 }
 
-/// The one of `places` for a key of which `fraction` are the bits that differ within a leaf.
+/// The interpolated place among `places` of a key; `fraction` are the bits that differ within a
+/// leaf.
 #[inline]
 fn place(fraction: u64, places: u16) -> usize {
     ((u128::from(fraction) * u128::from(places)) >> 64) as usize
@@ -230,7 +231,7 @@ fn update_slot<V: Clone, O>(
         return slot.clone();
     }
     match slot {
-        // Leaves below a page are its business.
+        // The page merges its leaves itself.
         Slot::Leaf { entries, .. } => match merge(entries, ops, combine) {
             few if few.len() <= LEAF_MAX => Slot::leaf(few, 0, 0),
             many => page(many, 0),
@@ -284,7 +285,7 @@ fn merge<V: Clone, O>(
     merged
 }
 
-/// The page of `entries`, after `used` bits of their keys.
+/// A page of `entries`, after `used` bits of their keys.
 fn page<V>(entries: Vec<Entry<V>>, used: u32) -> Slot<V> {
     let mut slots = Vec::new();
     spread(entries, used, 0, 0, &mut slots);
@@ -309,12 +310,12 @@ fn spread<V>(entries: Vec<Entry<V>>, used: u32, depth: u16, from: usize, slots: 
     spread(high, used, depth + 1, middle, slots);
 }
 
-/// Which slot of a page `key` belongs to, after `used` bits.
+/// The slot of `key` in a page after `used` bits.
 fn slot_of(key: u64, used: u32) -> usize {
     ((key << used) >> (64 - PAGE_BITS)) as usize
 }
 
-/// The page of these leaves and pages: as small as the narrowest of them allows.
+/// The page of these leaves and pages, as small as the narrowest of them allows.
 fn page_of<V>(parts: Vec<Slot<V>>) -> Slot<V> {
     let narrowest = parts.iter().map(Slot::width).min().unwrap_or(PAGE_SLOTS);
     let mut slots = Vec::with_capacity(PAGE_SLOTS / narrowest);
@@ -334,7 +335,7 @@ mod tests {
     use super::KeyMap;
     use crate::index::tables::random::cases;
 
-    /// Spreads small numbers over the key space, but for so many leading bits.
+    /// Spreads small numbers over the key space, except for `same` leading bits.
     fn key(n: u64, same: u32) -> u64 {
         n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> same
     }

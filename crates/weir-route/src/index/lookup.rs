@@ -1,4 +1,4 @@
-//! Finding a route: down the branches by what the request shows, least rank first.
+//! Route lookup: down the branches by the request's keys, in order of least rank.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use crate::predicate::WeightGroups;
 use crate::request::Request;
 use crate::route::Route;
 
-/// Buckets, by address of their branch and key.
+/// Visited buckets, by address of their branch and key.
 pub(crate) type Seen = HashSet<(usize, u64)>;
 
-/// What there is in a branch for a request.
+/// Result of probing a branch for a request.
 enum Probe<'i, T> {
     Found(Option<&'i Bucket<T>>),
     /// The request may show several keys.
     Several,
 }
 
-/// One lookup under way: what is asked, and the best answer so far.
+/// The state of a lookup: the request, and the best match so far.
 pub(crate) struct Search<'i, 'q, T, N> {
     pub(crate) request: &'q Request<'q>,
     pub(crate) hash: &'i Hash,
     pub(crate) groups: &'i WeightGroups,
     pub(crate) best: Option<&'i Arc<Route<T>>>,
-    /// Routes whose predicates were asked.
+    /// Number of routes whose predicates were evaluated.
     pub(crate) tried: u32,
-    /// Keys that were looked up.
+    /// Number of keys looked up.
     pub(crate) probed: u32,
-    /// Buckets visited so far of branches of which several were, by branch and key.
+    /// Buckets visited so far under branches that show several keys, by branch and key.
     seen: &'q mut Seen,
-    /// Told what a route leads to that is likely the answer.
+    /// Called with the target of a route that is likely to match.
     near: N,
-    /// Rank of `best`: what is not before it need not be looked at.
+    /// Rank of `best`: only routes before it are of interest.
     before: Rank,
 }
 
@@ -63,13 +63,13 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         }
     }
 
-    /// Looks through `bucket` for a better answer. Of two ways on, it goes first where a route of
-    /// less rank may be: a match then cuts off most of the other.
+    /// Searches `bucket` for a better match. Of two branches, the one with the lower least rank is
+    /// first: a match there excludes most of the other.
     pub(crate) fn visit(&mut self, bucket: &'i Bucket<T>) {
         self.visit_probed(bucket, None);
     }
 
-    /// [`Self::visit`] of a bucket of which, if it is a branch, it is known what is found there.
+    /// [`Self::visit`] of a bucket; if it is a branch, `probed` may hold the result of its probe.
     fn visit_probed(&mut self, mut bucket: &'i Bucket<T>, mut probed: Option<Probe<'i, T>>) {
         loop {
             let branch = match bucket {
@@ -84,14 +84,14 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
             };
             let probe = probed.take().unwrap_or_else(|| self.probe(branch));
             let Probe::Found(found) = probe else { return self.descend(branch) };
-            // Looked up before it is sure to be needed: what is read here and there is in memory
-            // that takes long to come, and the processor waits for both at once.
+            // Probed before it is certain to be needed: both reads are cache misses, and the
+            // processor overlaps them.
             let after = match &branch.any {
                 Some(Bucket::Branch(any)) if any.least <= self.before => Some(self.probe(any)),
                 _ => None,
             };
             bucket = match (found, &branch.any) {
-                // To know a single route's rank is to fetch it, and half of trying it.
+                // Reading a single route's rank is a cache miss, half the cost of trying it.
                 (Some(found @ (Bucket::List(_) | Bucket::Branch(_))), Some(any))
                     if any.least() < found.least() =>
                 {
@@ -109,7 +109,7 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         }
     }
 
-    /// What is found in `branch` for the one key that the request shows, if it is one at most.
+    /// The bucket in `branch` for the request's key, if it shows at most one.
     #[inline]
     fn probe(&mut self, branch: &'i Branch<T>) -> Probe<'i, T> {
         match branch.dim.only(self.request, self.hash) {
@@ -127,7 +127,7 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
             None => list.can_match(self.request).find(|route| self.try_route(route)),
             Some(many) => many.routes.find(&mut |route| self.try_route(route)),
         };
-        // Most of a list of thousands that are scanned lead nowhere.
+        // Most routes of a long list that is scanned do not match.
         if found.is_some()
             && let Some(best) = self.best
         {
@@ -135,8 +135,8 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         }
     }
 
-    /// Tries a route unless it comes too late; tells whether later ones of its list can be left
-    /// out.
+    /// Tries a route unless its rank is too high. Returns whether the later routes of its list can
+    /// be skipped.
     #[inline]
     fn try_route(&mut self, route: &'i Arc<Route<T>>) -> bool {
         let rank = Rank::of(route);
@@ -152,7 +152,7 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         true
     }
 
-    /// [`Self::visit`] of a branch of which the request may show several keys.
+    /// [`Self::visit`] of a branch for which the request may show several keys.
     fn descend(&mut self, branch: &'i Branch<T>) {
         let mut any = branch.any.as_ref();
         let mut first = None;
@@ -160,7 +160,7 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         branch.dim.show_several(request, hash, &branch.sizes, &mut |key| {
             self.probed += 1;
             let Some(bucket) = branch.values.get(key) else { return };
-            // A request may show one key a thousand times, or a thousand in turn.
+            // A request may repeat one key a thousand times, or alternate between many.
             let again = match first {
                 None => false,
                 Some(first) => first == key || !self.seen.insert((address(branch), key)),
@@ -185,7 +185,7 @@ fn address<T>(branch: &Branch<T>) -> usize {
 }
 
 impl<T> Bucket<T> {
-    /// Adds every route that a lookup of `request` may try, whatever the others answer.
+    /// Adds every route that a lookup of `request` may try, regardless of matches.
     pub(crate) fn candidates<'i>(
         &'i self,
         request: &Request<'_>,

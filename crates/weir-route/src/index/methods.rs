@@ -1,10 +1,10 @@
-//! The methods with which a route can match, in one byte: what a list knows of its routes without
-//! reading them.
+//! Sets of methods with which a route can match, in one byte, so that a list can exclude routes
+//! without reading them.
 
 use crate::predicate::Predicate;
 use crate::route::Route;
 
-/// A set of methods; all but the usual ones count as one.
+/// A set of methods; all uncommon methods count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Methods(u8);
 
@@ -27,13 +27,13 @@ impl Methods {
         })
     }
 
-    /// Whether the two have a method in common, or may have one.
+    /// Whether the sets intersect, or may intersect.
     #[inline]
     pub(crate) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// What a route can match with.
+    /// The methods with which a route can match.
     pub(super) fn of_route<T>(route: &Route<T>) -> Self {
         route.all_predicates().fold(Self::ALL, |all, predicate| match predicate {
             Predicate::Method(method) => {
@@ -51,7 +51,8 @@ mod tests {
     use crate::index::{Index, Scratch};
     use crate::predicate::PredicateOptions;
 
-    /// What finds a request with `method` on a path with these routes, and how many it tries.
+    /// Checks the route found for `method` on a path with these routes, and the number of routes
+    /// tried.
     fn check(routes: &[&str], method: &str, expected: Option<u64>, tried: u32) {
         let options = PredicateOptions::default();
         let build = |(n, methods): (u64, &&str)| {

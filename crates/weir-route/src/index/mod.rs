@@ -1,8 +1,7 @@
-//! The route table: `lookup` through a decision tree, `scan` as its oracle.
+//! The route table: `lookup` with a decision tree, `scan` as its test oracle.
 //!
-//! The two give the same answer for every table and every request. An [`Index`] is immutable; a
-//! change gives a new one that shares what did not change. How and why:
-//! `docs/decisions/0002-route-index.md`.
+//! Both give the same result for every table and every request. An [`Index`] is immutable; a change
+//! makes a new one that shares unchanged parts. Design: `docs/decisions/0002-route-index.md`.
 
 mod ahead;
 mod choice;
@@ -47,10 +46,10 @@ use node::Bucket;
 use ranked::{Op, Rank, Ranked};
 use way::Way;
 
-/// Memory a lookup reuses: one per worker.
+/// Reusable memory of lookups: one per worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Lookups so far; debug builds compare some of them with [`Index::scan`].
+    /// Number of lookups; debug builds compare some of them with [`Index::scan`].
     lookups: u32,
     tried: u32,
     probed: u32,
@@ -58,31 +57,31 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Routes whose predicates the last lookup tried.
+    /// Number of routes whose predicates the last lookup evaluated.
     pub fn tried(&self) -> u32 {
         self.tried
     }
 
-    /// Keys that the last lookup looked up.
+    /// Number of keys that the last lookup looked up.
     pub fn probed(&self) -> u32 {
         self.probed
     }
 }
 
-/// In debug builds, one lookup of this many is compared with a scan, ...
+/// In debug builds, one of this many lookups is compared with a scan, ...
 const CHECK_EVERY: u32 = 64;
 /// ... unless the table has more routes than this.
 const CHECK_ROUTES_MAX: usize = 10_000;
 
-/// Fewer changes than this are not worth a second thread.
+/// Minimum number of changes for a second thread.
 const OPS_FOR_THREAD_MIN: usize = 20_000;
 
-/// One change of a table. A route is known by its `position`.
+/// A change of a table. A route is identified by its `position`.
 #[derive(Debug)]
 pub enum Change<T> {
     /// Adds a route, or replaces the one at its position.
     Put(Arc<Route<T>>),
-    /// Removes the route at this position, if there is one.
+    /// Removes the route at this position, if any.
     Remove(u64),
 }
 
@@ -92,8 +91,7 @@ pub struct Index<T> {
     hash: Hash,
     /// All routes in order of trial.
     routes: Ranked<T>,
-    /// The rank of every route that has a group or another order than 0, by [`scatter`]ed
-    /// position.
+    /// Ranks of the routes with a group or an order other than 0, by [`scatter`]ed position.
     ranks: KeyMap<Rank>,
     groups: WeightGroups,
     root: Option<Bucket<T>>,
@@ -106,7 +104,7 @@ impl<T> Default for Index<T> {
 }
 
 impl<T> Index<T> {
-    /// A table of `routes`, in any order. Of several with one position the last one counts.
+    /// A table of `routes`, in any order. If several have one position, the last is used.
     pub fn build(routes: Vec<Arc<Route<T>>>) -> Self
     where
         T: Send + Sync,
@@ -114,8 +112,8 @@ impl<T> Index<T> {
         Self::default().apply(routes.into_iter().map(Change::Put).collect())
     }
 
-    /// An empty table whose hash function nobody can foretell who does not know `seed`. Tables that
-    /// come of it by [`Index::apply`] keep the seed.
+    /// An empty table whose hash function depends on the secret `seed`. Tables made from it by
+    /// [`Index::apply`] keep the seed.
     pub fn with_seed(seed: u64) -> Self {
         Self {
             hash: Hash::new(seed),
@@ -126,8 +124,8 @@ impl<T> Index<T> {
         }
     }
 
-    /// A table with `changes` applied in order: all of them become visible at once. Costs what the
-    /// changes cost, not what the table does.
+    /// A table with `changes` applied in order; all become visible at once. The cost depends on the
+    /// number of changes, not on the size of the table.
     pub fn apply(&self, changes: Vec<Change<T>>) -> Self
     where
         T: Send + Sync,
@@ -135,7 +133,7 @@ impl<T> Index<T> {
         self.apply_with(changes, alone)
     }
 
-    /// [`Index::apply`] that shares very many changes out over this thread and one `beside` it.
+    /// [`Index::apply`] that divides large sets of changes between this thread and a second one.
     pub fn apply_with(&self, changes: Vec<Change<T>>, beside: Beside) -> Self
     where
         T: Send + Sync,
@@ -199,15 +197,15 @@ impl<T> Index<T> {
         &self.groups
     }
 
-    /// The first route whose predicates all hold; a failing predicate skips its route. Allocates
-    /// nothing.
+    /// The first route whose predicates all hold; a failing predicate skips its route. Does not
+    /// allocate.
     pub fn lookup(&self, request: &Request<'_>, scratch: &mut Scratch) -> Option<&Arc<Route<T>>> {
         self.lookup_with(request, scratch, |_| {})
     }
 
-    /// [`Index::lookup`] that tells `near` what a route leads to that stands alone in its place,
-    /// before it asks its predicates: if that is in no cache, it can be fetched meanwhile. Of a
-    /// list it tells what matched.
+    /// [`Index::lookup`] that calls `near` with the target of a route that is alone in its bucket,
+    /// before its predicates are evaluated, so that the caller can prefetch it. For a list, `near`
+    /// gets the target of the match.
     pub fn lookup_with<'i>(
         &'i self,
         request: &Request<'_>,
@@ -231,14 +229,14 @@ impl<T> Index<T> {
         found
     }
 
-    /// What [`Index::lookup`] must answer: every route tried in order (SCG class
+    /// The specification of [`Index::lookup`]: every route tried in order (SCG class
     /// `RoutePredicateHandlerMapping`).
     pub fn scan(&self, request: &Request<'_>) -> Option<&Arc<Route<T>>> {
         self.routes.find(&mut |route| route.matches(request, self.groups()) == Ok(true))
     }
 
-    /// The routes that a lookup of `request` considers, in order of trial: all that match are among
-    /// them. For `weir explain`.
+    /// The routes that a lookup of `request` considers, in order of trial; a superset of those that
+    /// match. For `weir explain`.
     pub fn candidates(&self, request: &Request<'_>) -> Vec<&Arc<Route<T>>> {
         let mut found = Vec::new();
         if let Some(root) = &self.root {
@@ -269,7 +267,7 @@ impl<T> Index<T> {
     }
 }
 
-/// Spreads positions over all 64 bits, each to another place (the finaliser of SplitMix64).
+/// A bijection that spreads positions over all 64 bits (the finaliser of SplitMix64).
 fn scatter(position: u64) -> u64 {
     let x = position.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -285,7 +283,7 @@ mod tests {
     use super::{Index, Scratch};
     use crate::predicate::PredicateOptions;
 
-    /// A table whose tree has lost a route.
+    /// A table whose tree lacks a route.
     fn damaged() -> Index<()> {
         let options = PredicateOptions::default();
         let build = |n: u64| route(&options, n, 0, &[format!("Path=/{n}")]).expect("a route");

@@ -1,9 +1,9 @@
-//! The decision tree of the index and how it changes.
+//! The decision tree of the index, and its updates.
 //!
-//! A bucket of few routes is a list. A crowded one branches on the one thing that tells its routes
-//! apart best ([`crate::index::choice`]): each route is filed under the hashes of the values it
-//! demands there, or under `any` if it demands none. Whatever a request shows there leads to the
-//! routes that demand it, and to `any`; all others cannot match it.
+//! A bucket of few routes is a list. A crowded one branches on the dimension that splits its routes
+//! best ([`crate::index::choice`]): each route is filed under the hashes of the values that it
+//! demands there, or under `any` if it has no demand. A request's keys lead to the routes that
+//! demand them, and to `any`; no other route can match.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use super::way::Way;
 use crate::request::Request;
 use crate::route::Route;
 
-/// A list longer than this branches if that helps.
+/// A list longer than this becomes a branch if that helps.
 pub(crate) const LIST_MAX: usize = 4;
-/// A branch with no more filings than this becomes a list again.
+/// A branch with at most this number of filings becomes a list again.
 const BRANCH_MIN: usize = 2;
-/// Branches above a bucket; below that, it stays a list.
+/// Maximum number of branches above a bucket; below, it stays a list.
 const DEPTH_MAX: usize = 128;
 
-/// A bucket: what is left of the table once some things of the request are known.
+/// A bucket: the routes left after some attributes of the request are known.
 #[derive(Debug)]
 pub(crate) enum Bucket<T> {
     One(Arc<Route<T>>),
@@ -31,40 +31,41 @@ pub(crate) enum Bucket<T> {
     Branch(Arc<Branch<T>>),
 }
 
-/// Routes that are tried one after the other: at most [`LIST_MAX`] that lie in the list itself, one
-/// place of memory, or else more.
+/// Routes that are tried in order: up to [`LIST_MAX`] inside the list itself, in one block of
+/// memory, otherwise [`Many`].
 #[derive(Debug)]
 pub(crate) struct List<T> {
     pub(crate) few: [Option<Arc<Route<T>>>; LIST_MAX],
-    /// With which methods each of them can match: the others are not even fetched.
+    /// The methods with which each route can match; other routes are not even read.
     pub(crate) methods: [Methods; LIST_MAX],
     pub(crate) many: Option<Box<Many<T>>>,
 }
 
-/// Routes of which there are more than a list has room for.
+/// Routes of a list that is too long to store them inline.
 #[derive(Debug)]
 pub(crate) struct Many<T> {
     pub(crate) routes: Ranked<T>,
-    /// Number of routes when nothing was found that tells them apart.
+    /// Number of routes at the last attempt to branch, which found no useful dimension.
     hopeless: usize,
 }
 
-/// Routes filed by what they demand of one thing.
+/// Routes filed by the keys that they demand in one dimension.
 #[derive(Debug)]
 pub(crate) struct Branch<T> {
     pub(crate) dim: Dim,
-    /// No route below has a lesser rank (there may be none with this one any more).
+    /// A lower bound of the ranks below (the route of this rank may have been removed).
     pub(crate) least: Rank,
     pub(crate) values: KeyMap<Bucket<T>>,
     pub(crate) any: Option<Bucket<T>>,
-    /// How much of a text or address the keys below cover, each once; empty if all of it.
+    /// Distinct lengths of text or address covered by the keys below; empty if keys cover all of
+    /// it.
     pub(crate) sizes: Box<[u16]>,
     pub(crate) filed: Filed,
 }
 
-/// A route on its way to the bucket of one value. It has the route itself, so that a table that is
-/// built takes its references in the order of the routes, as they lie in memory, and not in that of
-/// hashes: taking one is a cache miss then.
+/// A route on its way to the bucket of one value. It clones the route's `Arc`, so that building a
+/// table increments reference counts in the order of routes in memory, not of hashes: each
+/// increment would be a cache miss then.
 struct Filing<T> {
     route: Arc<Route<T>>,
     put: bool,
@@ -76,7 +77,7 @@ impl<T> Filing<T> {
     }
 }
 
-/// How many routes are filed below a branch, each as often as it is filed.
+/// Number of filings below a branch; a route counts once per filing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filed {
     pub(crate) values: usize,
@@ -94,7 +95,7 @@ impl<T> Clone for Bucket<T> {
 }
 
 impl<T> Bucket<T> {
-    /// A rank that no route in this bucket is before.
+    /// A lower bound of the ranks in this bucket.
     #[inline]
     pub(crate) fn least(&self) -> Rank {
         match self {
@@ -104,7 +105,7 @@ impl<T> Bucket<T> {
         }
     }
 
-    /// Calls `visit` with every route filed below, once for each filing.
+    /// Calls `visit` with every route below, once per filing.
     pub(crate) fn for_each<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Route<T>>)) {
         match self {
             Bucket::One(route) => visit(route),
@@ -138,7 +139,7 @@ impl<T> List<T> {
         self.few.iter().flatten().chain(self.many.iter().flat_map(|many| many.routes.iter()))
     }
 
-    /// Those of a few that can match with the method of `request`.
+    /// The inline routes that can match the method of `request`.
     #[inline]
     pub(crate) fn can_match(&self, request: &Request<'_>) -> impl Iterator<Item = &Arc<Route<T>>> {
         let method = Methods::of(request.head.method());
@@ -146,7 +147,7 @@ impl<T> List<T> {
         routes.filter(move |(_, methods)| methods.meets(method)).map(|(route, _)| route)
     }
 
-    /// The first one.
+    /// The first route.
     pub(crate) fn first(&self) -> Option<&Arc<Route<T>>> {
         let first = || self.many.as_ref().and_then(|many| many.routes.first());
         self.few[0].as_ref().or_else(first)
@@ -157,7 +158,7 @@ impl<T> List<T> {
         self.many.as_ref().map_or(self.few.iter().flatten().count(), |many| many.routes.len())
     }
 
-    /// Bytes of it, without the routes.
+    /// Bytes of the list, without its routes.
     pub(crate) fn bytes(&self) -> usize {
         let many = self.many.as_ref().map(|many| size_of::<Many<T>>() + many.routes.bytes());
         size_of::<Self>() + many.unwrap_or_default()
@@ -165,7 +166,7 @@ impl<T> List<T> {
 }
 
 impl Way<'_> {
-    /// The bucket after `ops`, which are sorted by [`Op::sort_key`]; `None` if it is empty then.
+    /// The bucket after `ops`, which are sorted by [`Op::sort_key`]; `None` if it becomes empty.
     pub(crate) fn update<T>(
         &mut self,
         bucket: Option<&Bucket<T>>,
@@ -194,7 +195,7 @@ impl Way<'_> {
         }
     }
 
-    /// The best bucket for `routes`, given that `hopeless` of them could not be told apart.
+    /// The best bucket for `routes`; `hopeless` is the size at the last failed attempt to branch.
     fn bucket_of<T>(&mut self, routes: Ranked<T>, mut hopeless: usize) -> Option<Bucket<T>> {
         let len = routes.len();
         if len <= 1 {

@@ -1,8 +1,8 @@
-//! Plain text that a regular expression or glob demands somewhere in the text it matches.
+//! Plain text that every match of a regular expression or glob contains.
 //!
-//! Routes that only expressions tell apart cannot be found by an exact key. But most expressions
-//! have plain text in them that every match has: at its start, at its end, or anywhere. That can be
-//! looked up: by the first or last bytes of what a request shows, or by all runs of bytes in it.
+//! Routes that differ only in expressions have no exact key. But most expressions contain plain
+//! text that every match has: at its start, at its end, or anywhere. This text can be looked up: by
+//! the first or last bytes of the request's text, or by all its substrings of certain lengths.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use crate::pattern::path::SegmentShape;
 use crate::pattern::{Label, PathPattern, Required, Segment};
 use crate::predicate::{Key, Predicate, ValuePattern};
 
-/// Longest text that is looked up, in bytes.
+/// Maximum length of a piece, in bytes.
 const BYTES_MAX: usize = 32;
-/// Lengths of runs that are looked up anywhere in a text, least first: each costs a probe for every
+/// Lengths of pieces that are looked up anywhere in a text, ascending: each costs a probe for every
 /// byte of the text.
 const RUNS: [usize; 10] = [2, 3, 4, 5, 6, 8, 10, 12, 16, 24];
 
 const PLACES: [Place; 3] = [Place::Start, Place::End, Place::Inside];
 
-/// Adds the dimensions in which `predicate`, which has no exact key, demands a piece of text.
+/// Adds the dimensions in which `predicate`, which has no exact key, demands a piece.
 pub(crate) fn propose(predicate: &Predicate, dims: &mut Vec<Dim>) {
     let (of, value) = match predicate {
         Predicate::Header(header) => {
@@ -38,7 +38,7 @@ pub(crate) fn propose(predicate: &Predicate, dims: &mut Vec<Dim>) {
     }
 }
 
-/// Adds the dimensions of a shape at `of`, a segment or label.
+/// Adds the dimensions of the pieces of a shape at `of`, a segment or label.
 pub(crate) fn propose_shape(of: &Subject, shape: &SegmentShape, dims: &mut Vec<Dim>) {
     if let Some(required) = shape.required() {
         propose_for(of, &required, dims);
@@ -50,7 +50,7 @@ fn propose_for(of: &Subject, required: &Required, dims: &mut Vec<Dim>) {
     dims.extend(places.map(|place| Dim::Piece { of: of.clone(), place }));
 }
 
-/// Adds what `predicate` demands of `of`.
+/// Adds the pieces that `predicate` demands of `of`.
 pub(crate) fn demands(
     of: &Subject,
     place: Place,
@@ -80,7 +80,7 @@ pub(crate) fn demands(
     Some(())
 }
 
-/// Adds what every pattern of `key`, a path or host, demands of `of`.
+/// Adds the pieces that every pattern of `key`, a path or host, demands of `of`.
 pub(crate) fn of_patterns(
     of: &Subject,
     place: Place,
@@ -133,7 +133,7 @@ fn segment(pattern: &PathPattern, at: u16, from_end: bool) -> Option<Cow<'_, Req
     }
 }
 
-/// Calls `visit` with the hashes of the pieces of `text` at `place` that have one of `sizes`.
+/// Calls `visit` with the hashes of the pieces of `text` at `place` whose length is in `sizes`.
 pub(crate) fn show(
     text: &str,
     place: Place,
@@ -159,7 +159,7 @@ fn demand(required: &Required, place: Place, hash: &Hash) -> Option<Demand> {
     Some(Demand { key: hash.text(bytes), size: bytes.len() as u16 })
 }
 
-/// What is looked up of `required` at `place`; `None` if that is not worth it.
+/// The piece of `required` to look up at `place`; `None` if it is not worth a lookup.
 fn piece(required: &Required, place: Place) -> Option<&[u8]> {
     let from_end = |text: &'_ str, len: usize| text.len().saturating_sub(len);
     let bytes = match place {

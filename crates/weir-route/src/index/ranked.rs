@@ -1,20 +1,20 @@
-//! Routes in order of trial as a persistent sorted sequence: a change copies one run of it.
+//! Routes in order of trial, as a persistent sorted sequence: a change copies one run of it.
 //!
-//! The whole table is one of these, and so is every bucket of the index.
+//! The whole table is such a sequence, and so is every long list of the index.
 
 use std::sync::Arc;
 
 use crate::route::Route;
 
-/// Entries of a run; a change copies one run and the levels above it.
+/// Maximum number of entries of a run; a change copies one run and the levels above it.
 const RUN_MAX: usize = 64;
-/// A run below this joins its neighbour.
+/// Minimum number of entries of a run; a shorter one is merged with its neighbour.
 const RUN_MIN: usize = 16;
 
-/// The greatest position a route can have.
+/// The highest valid position of a route.
 pub const POSITION_MAX: u64 = (1 << 40) - 1;
 
-/// Where a route stands in the order of trial: least first.
+/// Position of a route in the order of trial; the least rank is first.
 ///
 /// 128 bits, highest first: order of the group or route, place of the group (or
 /// [`Rank::NO_GROUP`]), order within the group, position.
@@ -25,7 +25,7 @@ impl Rank {
     pub(crate) const LAST: Rank = Rank(u64::MAX, u64::MAX);
     const POSITION_BITS: u32 = POSITION_MAX.count_ones();
     const PLACE_BITS: u32 = 24;
-    /// Place of a route without a group: behind all groups.
+    /// Place of routes without a group: after all groups.
     const NO_GROUP: u32 = (1 << Self::PLACE_BITS) - 1;
 
     #[inline]
@@ -68,7 +68,7 @@ enum Run<T> {
     Inner(Arc<[Span<T>]>),
 }
 
-/// A run as its parent knows it.
+/// A run with its first rank, as stored in its parent.
 #[derive(Debug)]
 struct Span<T> {
     first: Rank,
@@ -76,7 +76,8 @@ struct Span<T> {
     run: Run<T>,
 }
 
-/// A route comes or leaves. One that takes the rank of another comes after that one's leaving.
+/// Insertion or removal of a route. If a route replaces another of the same rank, the removal is
+/// first.
 #[derive(Debug)]
 pub(crate) struct Op<'a, T> {
     pub(crate) route: &'a Arc<Route<T>>,
@@ -92,7 +93,7 @@ impl<T> Clone for Op<'_, T> {
 impl<T> Copy for Op<'_, T> {}
 
 impl<T> Op<'_, T> {
-    /// By rank, and leaving before coming: the order in which [`Ranked::update`] wants them.
+    /// By rank, removals before insertions: the order that [`Ranked::update`] requires.
     pub(crate) fn sort_key(&self) -> (Rank, bool) {
         (Rank::of(self.route), self.put)
     }
@@ -157,7 +158,7 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// The route at place `index` of the sequence.
+    /// The route at index `index` of the sequence.
     pub(crate) fn at(&self, mut index: usize) -> Option<&Arc<Route<T>>> {
         let mut run = &self.run;
         loop {
@@ -176,7 +177,7 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// The first route, in order, for which `wanted` says so. Allocates nothing.
+    /// The first route for which `wanted` returns `true`. Does not allocate.
     #[inline]
     pub(crate) fn find<'a>(
         &'a self,
@@ -281,7 +282,7 @@ fn merge<T>(routes: &[Arc<Route<T>>], ops: &[Op<'_, T>]) -> Vec<Arc<Route<T>>> {
     merged
 }
 
-/// Cuts routes into runs of about equal length; none if there are no routes.
+/// Splits routes into runs of about equal length; none if there are no routes.
 fn chop<T>(routes: &[Arc<Route<T>>]) -> Vec<Span<T>> {
     let pieces = routes.len().div_ceil(RUN_MAX);
     let size = routes.len().div_ceil(pieces.max(1)).max(1);
@@ -293,7 +294,7 @@ fn leaf<T>(routes: &[Arc<Route<T>>]) -> Option<Span<T>> {
     Some(Span { first, len: routes.len(), run: Run::Leaf(routes.into()) })
 }
 
-/// Appends `more`, joining a short leaf with the one before it.
+/// Appends `more`, merging a short leaf with the one before it.
 fn join<T>(spans: &mut Vec<Span<T>>, more: Vec<Span<T>>) {
     for span in more {
         if let Some(last) = spans.last_mut()
@@ -309,7 +310,7 @@ fn join<T>(spans: &mut Vec<Span<T>>, more: Vec<Span<T>>) {
     }
 }
 
-/// Puts spans under inner runs.
+/// Groups spans into inner runs.
 fn group<T>(spans: Vec<Span<T>>) -> Vec<Span<T>> {
     let pieces = spans.len().div_ceil(RUN_MAX);
     let size = spans.len().div_ceil(pieces.max(1)).max(1);

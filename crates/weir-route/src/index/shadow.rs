@@ -1,7 +1,8 @@
-//! Routes that can never match, because one before them takes all their requests.
+//! Shadowed routes: they can never match, because an earlier route matches all their requests.
 //!
-//! What is reported is certain. Not everything that is so is found: expressions are compared as
-//! text and not by what they match, and in a crowded bucket only the first routes are compared.
+//! Every report is certain, but not every shadowed route is found: expressions are compared as
+//! text, not by the language they match, and in a crowded bucket only the first routes are
+//! compared.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::way::Way;
 use crate::predicate::joined;
 use crate::route::Route;
 
-/// Routes of one bucket that a later route is compared with.
+/// Maximum number of routes of a bucket that a later route is compared with.
 const COMPARED_MAX: usize = 64;
 
 /// A route that can never match.
@@ -22,7 +23,7 @@ const COMPARED_MAX: usize = 64;
 pub struct Shadowed<'i, T> {
     /// The route.
     pub route: &'i Arc<Route<T>>,
-    /// The first one found that takes its requests.
+    /// The first route found that matches all its requests.
     pub by: &'i Arc<Route<T>>,
     /// Whether both have the same predicates: one is a duplicate.
     pub duplicate: bool,
@@ -52,13 +53,13 @@ impl<T> Index<T> {
     }
 }
 
-/// Shares of traffic look like duplicates and are not.
+/// Routes that share traffic by weight look like duplicates but are not.
 fn weighted<T>(route: &Route<T>) -> bool {
     route.all_predicates().any(|predicate| predicate.weight().is_some())
 }
 
-/// The first route found below `bucket` that takes every request that `route` matches: it demands
-/// nothing that `route` does not, so it is filed where `route` is, or under `any`.
+/// The first route found below `bucket` that matches every request of `route`. Its demands are a
+/// subset of those of `route`, so it is filed where `route` is, or under `any`.
 fn covering<'i, T>(
     bucket: &'i Bucket<T>,
     route: &Arc<Route<T>>,

@@ -14,16 +14,16 @@ use crate::predicate::{
 };
 use crate::request::Request;
 
-/// What a request shows in a dimension, seen at a glance.
+/// Keys that a request shows in a dimension, where they are cheap to compute.
 pub(crate) enum Shown {
     Nothing,
     Key(u64),
-    /// [`Dim::show_several`] tells which, or that there is none.
+    /// Keys that [`Dim::show_several`] computes; possibly none.
     Several,
 }
 
 impl Dim {
-    /// What `request` shows here, where that is a single key or nothing, as it is in most.
+    /// The key of `request` in this dimension, if it shows at most one, as in most dimensions.
     #[inline]
     pub(crate) fn only(&self, request: &Request<'_>, hash: &Hash) -> Shown {
         let parts = request.parts;
@@ -54,8 +54,8 @@ impl Dim {
         Shown::Key(hash.text(text.as_bytes()))
     }
 
-    /// [`Dim::only`] of a request of which nothing but the path is known: [`Shown::Several`] where
-    /// that does not tell.
+    /// [`Dim::only`] of a request of which only the path is known; [`Shown::Several`] if that is
+    /// not enough.
     #[inline]
     pub(crate) fn only_path(&self, path: &PathSegments, hash: &Hash) -> Shown {
         let text = match self {
@@ -69,7 +69,8 @@ impl Dim {
         text.map_or(Shown::Nothing, |text| Shown::Key(hash.text(text.as_bytes())))
     }
 
-    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
+    /// Calls `visit` with every key that `request` shows in this dimension, for the demanded
+    /// `sizes`.
     pub(crate) fn show(
         &self,
         request: &Request<'_>,
@@ -84,7 +85,7 @@ impl Dim {
         }
     }
 
-    /// [`Dim::show`] where a request may show several keys.
+    /// [`Dim::show`] for dimensions in which a request may show several keys.
     pub(crate) fn show_several(
         &self,
         request: &Request<'_>,

@@ -1,4 +1,5 @@
-//! The shape of an index: what `weir routes stats` shows, and which routes are scanned and why.
+//! Statistics of an index, for `weir routes stats`: its shape, and which routes are scanned and
+//! why.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,30 +10,30 @@ use super::dim::{Dim, Subject};
 use super::node::{Branch, Bucket, LIST_MAX, List};
 use crate::route::Route;
 
-/// Crowded buckets that are described one by one; the largest come first.
+/// Maximum number of crowded buckets that are described; the largest are first.
 const CROWDED_SHOWN: usize = 20;
-/// Groups whose routes are counted one by one; those with most come first.
+/// Maximum number of groups whose routes are counted; the largest are first.
 const GROUPS_SHOWN: usize = 20;
-/// Routes of a crowded bucket that are named.
+/// Maximum number of routes of a crowded bucket that are named.
 const ROUTES_SHOWN: usize = 3;
 
-/// The shape of an index. A route counts once for every bucket it is filed in.
+/// Statistics of an index. A route counts once for every bucket that it is filed in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Routes in the table.
     pub routes: usize,
     /// Filings that are alone in their bucket.
     pub alone: usize,
-    /// Filings in buckets of few routes, which are tried one after the other.
+    /// Filings in short lists, whose routes are tried one after the other.
     pub in_short_lists: usize,
-    /// Filings in crowded buckets: each is tried for every request that gets there, if no route
-    /// before it matches.
+    /// Filings in crowded buckets: each is tried for every request that reaches the bucket, unless
+    /// an earlier route matches.
     pub scanned: usize,
-    /// What the index branches on, and how many routes that tells apart.
+    /// Branches by dimension, and the number of routes that they separate.
     pub branches: BTreeMap<String, BranchStats>,
-    /// The most crowded buckets, largest first, and why they are.
+    /// The most crowded buckets, largest first, with the reason.
     pub crowded: Vec<Crowded>,
-    /// Most branches on the way to a bucket.
+    /// Maximum number of branches on the path to a bucket.
     pub depth_max: usize,
     /// Bytes that the index takes, without the routes.
     pub bytes: usize,
@@ -42,30 +43,31 @@ pub struct Stats {
     pub groups: Vec<(Arc<str>, usize)>,
 }
 
-/// All branches on one thing.
+/// All branches on one dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchStats {
-    /// How many branches there are.
+    /// Number of branches.
     pub branches: usize,
-    /// Filings under the values they tell apart.
+    /// Filings under a value.
     pub told_apart: usize,
-    /// Filings of routes that do not care.
+    /// Filings of routes without a demand.
     pub any: usize,
 }
 
-/// A bucket whose routes cannot be told apart by keys.
+/// A bucket whose routes cannot be separated by keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crowded {
     /// Number of routes.
     pub routes: usize,
-    /// Position of the first of them.
+    /// Position of its first route.
     pub first: u64,
-    /// Ids of the first of them.
+    /// Ids of its first routes.
     pub ids: Vec<Arc<str>>,
-    /// The way there: what the branches above look at; `any …` where its routes do not care.
+    /// The path to the bucket: dimensions of the branches above; `any …` where its routes have no
+    /// demand.
     pub way: Vec<String>,
-    /// Kinds of predicates in which these routes differ, one of each kind as SCG's actuator shows
-    /// it, with the number of routes that have one: only trying them tells these routes apart.
+    /// Kinds of predicates in which these routes differ: an example in the form of SCG's actuator,
+    /// and the number of routes with that kind. Such predicates must be tried one by one.
     pub only_by: Vec<(String, usize)>,
 }
 
@@ -137,7 +139,7 @@ impl Walk {
     }
 
     fn crowded<T>(&mut self, list: &List<T>) {
-        // Of each kind: the first one, how many there are, whether there is another text.
+        // For each kind: the first predicate, their number, and whether their texts differ.
         let mut kinds: BTreeMap<String, (String, usize, bool)> = BTreeMap::new();
         for predicate in list.iter().flat_map(|route| route.all_predicates()) {
             let text = predicate.to_string();
@@ -156,7 +158,7 @@ impl Walk {
             way: self.way.clone(),
             only_by,
         });
-        // However many there are, only the largest are kept.
+        // Only the largest are kept, to bound memory.
         if self.stats.crowded.len() > 64 * CROWDED_SHOWN {
             self.stats.crowded.sort_by_key(|crowded| std::cmp::Reverse(crowded.routes));
             self.stats.crowded.truncate(CROWDED_SHOWN);
@@ -165,7 +167,7 @@ impl Walk {
 }
 
 impl fmt::Display for Dim {
-    /// What it looks at, for the operator.
+    /// Name of the dimension, for the operator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Dim::Path => write!(f, "path"),

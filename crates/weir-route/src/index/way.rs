@@ -1,13 +1,13 @@
-//! The way down the decision tree, as far as what a route demands depends on it.
+//! The path down the decision tree, as far as a route's demands depend on it.
 
 use super::dim::{Demand, Dim};
 use super::hash::Hash;
 use crate::route::Route;
 
-/// A route is filed under at most this many buckets by all branches above it together.
+/// Maximum number of buckets in which all branches above together file a route.
 const FILINGS_MAX: usize = 1024;
 
-/// What stays the same on the way down: the hash function and the branches passed.
+/// State of a descent: the hash function and the branches passed.
 pub(crate) struct Way<'a> {
     pub(crate) hash: &'a Hash,
     dims: Vec<Dim>,
@@ -18,17 +18,17 @@ impl<'a> Way<'a> {
         Self { hash, dims: Vec::new() }
     }
 
-    /// Passes a branch.
+    /// Enters a branch.
     pub(crate) fn enter(&mut self, dim: &Dim) {
         self.dims.push(dim.clone());
     }
 
-    /// Whether a branch above is on `dim`: what it could tell, it has told.
+    /// Whether a branch above is on `dim`, so that another would separate nothing.
     pub(crate) fn passed(&self, dim: &Dim) -> bool {
         self.dims.contains(dim)
     }
 
-    /// Goes back before the branch passed last.
+    /// Leaves the branch entered last.
     pub(crate) fn leave(&mut self) {
         self.dims.pop();
     }
@@ -38,11 +38,11 @@ impl<'a> Way<'a> {
         self.dims.len()
     }
 
-    /// Fills `keys` with what `route` demands of `dim`; `false` if it demands nothing,
-    /// or is filed in so many buckets by now that it goes under `any`.
+    /// Fills `keys` with the demands of `route` in `dim`; `false` if it has none, or is filed in so
+    /// many buckets already that it goes under `any`.
     ///
-    /// The answer depends on the branches passed and on the route alone, so that a route leaves
-    /// by the way it came.
+    /// The result depends only on the branches passed and the route, so a removal finds all filings
+    /// of the insertion.
     pub(crate) fn keys<T>(&self, route: &Route<T>, dim: &Dim, keys: &mut Vec<Demand>) -> bool {
         if !dim.demands(route, self.hash, keys) {
             return false;

@@ -1,11 +1,11 @@
-//! One path segment or host label with `*`, `?` and plain `{variable}` parts: matched without a
-//! regular expression, with the captures that greedy groups would give.
+//! Globs: one path segment or host label with `*`, `?` and plain `{variable}` parts. They are
+//! matched without a regular expression, with the captures of greedy groups.
 
 use crate::vars::Vars;
 use weir_regex::Required;
 
-/// A glob. `?` takes one character, `*` and a variable any number, none too; the leftmost takes as
-/// much as it can.
+/// A glob. `?` matches one character, `*` and a variable any number, including none; the leftmost
+/// matches as much as possible.
 #[derive(Clone, Debug)]
 pub struct Glob {
     items: Box<[Item]>,
@@ -14,7 +14,7 @@ pub struct Glob {
 /// One element of a [`Glob`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// This text.
+    /// Literal text.
     Text(Box<str>),
     /// Any one character.
     Char,
@@ -28,14 +28,14 @@ impl Glob {
         Self { items: items.into() }
     }
 
-    /// Whether it captures anything.
+    /// Whether it captures variables.
     pub fn has_variables(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Any(Some(_))))
     }
 
-    /// Plain text that every text of this form has; `None` if there is none.
+    /// Plain text in every match; `None` if there is none.
     pub(super) fn required(&self) -> Option<Required> {
-        // Runs of text side by side; what stands between them takes something else.
+        // Runs of adjacent text, separated by wildcards.
         let mut runs = vec![String::new()];
         for item in &self.items {
             match (item, runs.last_mut()) {
@@ -63,9 +63,9 @@ impl Glob {
         }
     }
 
-    /// Places the fixed runs between `Any`s, from the right, each as far right as it goes: that
-    /// gives every `Any`, seen from the left, the longest text it can have. Visits variables right
-    /// to left.
+    /// Places the fixed runs between `Any`s, from the right, each as far right as possible: so
+    /// every `Any`, from the left, matches the longest possible text. Visits variables right to
+    /// left.
     fn walk<'a, 't>(&'a self, text: &'t str, mut visit: impl FnMut(&'a str, &'t str)) -> bool {
         let mut end = text.len();
         let mut runs = self.items.rsplit(|item| matches!(item, Item::Any(_))).peekable();
@@ -90,8 +90,8 @@ impl Glob {
     }
 }
 
-/// Where in `region` `run` goes: at the start if `first`, at the end if `anchored`, else as far
-/// right as possible.
+/// Position of `run` in `region`: at the start if `first`, at the end if `anchored`, otherwise as
+/// far right as possible.
 fn place(run: &[Item], region: &str, first: bool, anchored: bool) -> Option<usize> {
     let fits = |at: usize| {
         let rest = region.get(at..)?;
@@ -108,7 +108,7 @@ fn place(run: &[Item], region: &str, first: bool, anchored: bool) -> Option<usiz
     starts.filter_map(fits).next()
 }
 
-/// How many bytes of `text` the items of `run` take, if they agree.
+/// Number of bytes of `text` that the items of `run` match, if they match a prefix of it.
 fn prefix(run: &[Item], text: &str) -> Option<usize> {
     let mut rest = text;
     for item in run {

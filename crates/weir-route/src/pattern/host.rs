@@ -1,7 +1,7 @@
 //! Host patterns as SCG reads them: Spring's `AntPathMatcher` with `.` between labels.
 //!
-//! Unlike SCG, case does not matter (RFC 9110 4.2.3), a trailing dot of the name neither, and an
-//! empty label (`a..b`) is not skipped over.
+//! Unlike SCG, matching ignores case (RFC 9110 4.2.3) and a trailing dot of the name, and does not
+//! skip an empty label (`a..b`).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::path::SegmentShape;
 use crate::vars::Vars;
 use weir_regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 
-/// A compiled host pattern, kept as text like a [`PathPattern`](super::PathPattern).
+/// A compiled host pattern, stored as text like a [`PathPattern`](super::PathPattern).
 #[derive(Clone, Debug)]
 pub struct HostPattern {
     /// Literal labels in lower case.
@@ -24,48 +24,48 @@ pub struct HostPattern {
     include_port: bool,
 }
 
-/// What is quickly told of a pattern.
+/// Kinds of patterns, for a fast path of matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Literal labels only.
     Literal,
-    /// `**`, then literal labels: what hosts end with.
+    /// `**`, then literal labels: a suffix of hosts.
     Suffix,
-    /// Any others, compared label by label.
+    /// Any other pattern, compared label by label.
     Other,
 }
 
-/// What few patterns have.
+/// Rarely used parts of a pattern.
 #[derive(Clone, Debug)]
 struct More {
-    /// The pattern as written, if that differs.
+    /// The pattern as written, if it differs from `text`.
     written: Option<Box<str>>,
-    /// Those of its labels, in order, whose text alone does not say what they take.
+    /// Shapes of its labels, in order, for labels whose text alone does not define a match.
     shapes: Box<[SegmentShape]>,
 }
 
-/// What one label of a pattern demands. Names are compared in lower case.
+/// Condition on one label. Names are compared in lower case.
 #[derive(Clone, Copy, Debug)]
 pub enum Label<'a> {
     /// This text, in lower case.
     Literal(&'a str),
     /// Any one label.
     One {
-        /// Name of the variable it captures.
+        /// Name of the captured variable.
         variable: Option<&'a str>,
     },
     /// One label of a certain shape.
     Shape(&'a SegmentShape),
-    /// `**`: any number of labels, none too.
+    /// `**`: any number of labels, including none.
     Many,
 }
 
 impl HostPattern {
-    /// Compiles `text`. With `include_port`, the last label is compared with the `:port` that the
-    /// request states, as SCG does by default.
+    /// Compiles `text`. With `include_port`, the last label is compared including the `:port` of
+    /// the request, as SCG does by default.
     ///
     /// # Errors
-    /// Where and why `text` is not a host pattern.
+    /// Position and reason if `text` is not a host pattern.
     pub fn parse(
         text: &str,
         include_port: bool,
@@ -108,12 +108,12 @@ impl HostPattern {
         written.unwrap_or(&self.text)
     }
 
-    /// The one host that matches, in lower case, with its port if the pattern names one.
+    /// The only host that matches, in lower case, with its port if the pattern has one.
     pub fn literal(&self) -> Option<&str> {
         (self.form == Form::Literal).then_some(&*self.text)
     }
 
-    /// Whether the port takes part: compare with [`HostLabels::text`] of the same flag.
+    /// Whether the port is part of the comparison: use [`HostLabels::text`] with the same flag.
     pub fn includes_port(&self) -> bool {
         self.include_port
     }
@@ -136,7 +136,7 @@ impl HostPattern {
     /// Whether `host` matches.
     ///
     /// # Errors
-    /// A regular expression that runs out of steps, or has groups of its own.
+    /// A regular expression that exceeds its step limit, or contains groups.
     pub fn matches(&self, host: &HostLabels) -> Result<bool, RegexError> {
         if host.is_empty() {
             return Ok(false);
@@ -176,9 +176,9 @@ impl HostPattern {
         }
     }
 
-    /// Whether all labels agree; `place` is told which label of the host the n-th label of the
-    /// pattern takes (`**` left out), again for those behind it if it takes another one. What
-    /// stands between two `**` goes as far left as it can: no other choice can do better.
+    /// Whether all labels match. `place` is called with the host label for the n-th label of the
+    /// pattern (not counting `**`), and again if that changes. Labels between two `**` are placed
+    /// as far left as possible: no other choice can do better.
     fn align(
         &self,
         host: &HostLabels,
@@ -188,7 +188,8 @@ impl HostPattern {
         let mut at = 0;
         // Labels placed so far.
         let mut count = 0;
-        // Behind the last `**`: the labels to come, how many were placed, and where to try next.
+        // State behind the last `**`: labels to match, number of placed labels, next position to
+        // try.
         let mut retry = None;
         loop {
             let agreed = match pattern.next() {
@@ -222,7 +223,7 @@ impl HostPattern {
 }
 
 impl Label<'_> {
-    /// Whether this label takes `text`, in lower case. `**` takes any.
+    /// Whether this label matches `text`, in lower case. `**` matches any.
     ///
     /// # Errors
     /// A regular expression that cannot decide.
@@ -247,7 +248,7 @@ impl fmt::Display for HostPattern {
 #[derive(Clone, Debug)]
 struct Labels<'a> {
     texts: std::str::Split<'a, char>,
-    /// Shapes of the labels between the two ends.
+    /// Shapes of the labels between both ends.
     shapes: std::slice::Iter<'a, SegmentShape>,
 }
 
@@ -267,7 +268,7 @@ impl DoubleEndedIterator for Labels<'_> {
     }
 }
 
-/// What a label of this text demands; `None` if it has a shape.
+/// The label of this text; `None` if it has a shape.
 fn plain(label: &str) -> Option<Label<'_>> {
     if !label.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'{')) {
         return Some(Label::Literal(label));
@@ -285,7 +286,7 @@ fn plain(label: &str) -> Option<Label<'_>> {
     is_text.then_some(Label::Literal(label))
 }
 
-/// Elements of a label: `?`, `*`, `{name}`, `{name:regex}`; what is not one is text.
+/// Parses the elements of a label: `?`, `*`, `{name}`, `{name:regex}`; anything else is text.
 fn parse_shape(label: &str, regexes: &RegexCache) -> Result<SegmentShape, PatternError> {
     let mut items = Vec::new();
     let mut source = String::new();
@@ -297,7 +298,7 @@ fn parse_shape(label: &str, regexes: &RegexCache) -> Result<SegmentShape, Patter
         if let Some((name, regex, behind)) = variable(rest) {
             if let Some(regex) = regex {
                 needs_regex = true;
-                // Alone first, for an error that tells its place.
+                // Compiled alone first, for an error with the right position.
                 let column = label.len() - rest.len() + name.len() + 2;
                 check_syntax(regex).map_err(|error| error.shift(column))?;
             }
@@ -356,18 +357,18 @@ fn variable(text: &str) -> Option<(&str, Option<&str>, &str)> {
     None
 }
 
-/// The host that a request asks for, in lower case, cut into labels. Reuse one value for many
-/// requests: nothing is freed.
+/// The host of a request in lower case, split into labels. Reuse one value for many requests: its
+/// memory is kept.
 ///
 /// A dot at the end of the name is dropped, also before a port.
 #[derive(Clone, Debug, Default)]
 pub struct HostLabels {
-    /// What they were read from.
+    /// The bytes that were parsed.
     raw: Vec<u8>,
     text: String,
     /// Length of the name without its port.
     name_len: usize,
-    /// Where each label ends in `text`; the last one without its port.
+    /// End of each label in `text`; of the last label without its port.
     ends: Vec<u32>,
 }
 
@@ -379,9 +380,10 @@ impl HostLabels {
         labels
     }
 
-    /// Replaces the labels by those of `raw`, a Host field or an authority: `name[:port]`.
+    /// Replaces the labels by those of `raw`, the value of a Host field or an authority:
+    /// `name[:port]`.
     pub fn read(&mut self, raw: &[u8]) {
-        // Many requests in a row ask for the same host.
+        // Consecutive requests often have the same host.
         if raw == self.raw {
             return;
         }
@@ -428,7 +430,7 @@ impl HostLabels {
         self.ends.len()
     }
 
-    /// Whether the request names no host.
+    /// Whether the request has no host.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,7 +1,7 @@
-//! Patterns over paths, hosts and text. One file per kind.
+//! Patterns for paths, hosts and text; one file per kind.
 //!
-//! A pattern is compiled once and never fails later, but for a backtracking regular expression that
-//! runs out of steps ([`RegexError`]).
+//! A pattern is compiled once. Matching cannot fail, except that a backtracking regular expression
+//! may exceed its step limit ([`RegexError`]).
 
 mod glob;
 pub mod host;

@@ -1,7 +1,8 @@
-//! Path patterns as Spring Framework 7 reads them (class `PathPattern`), over decoded segments.
+//! Path patterns as in Spring Framework 7 (class `PathPattern`), over decoded segments.
 //!
-//! A pattern is its text, and what of it is more than text or `*` or `{name}`. Matching is done
-//! segment by segment; the index builds its tree from [`PathPattern::segments`].
+//! A pattern consists of its text, and the shapes of segments that are not plain text, `*` or
+//! `{name}`. It is matched segment by segment; the index builds its tree from
+//! [`PathPattern::segments`].
 
 mod parse;
 mod pieces;
@@ -19,33 +20,33 @@ use smol_str::SmolStr;
 use crate::vars::Vars;
 use weir_regex::RegexError;
 
-/// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
+/// A compiled path pattern. Equal texts mean equal patterns (except for the trailing-slash switch).
 ///
-/// Kept as text and read anew for each request: where a short one lies in its route itself, a
-/// request for one of a million routes waits for memory once less.
+/// Stored as text and parsed for each request: a short text is stored in its route itself, which
+/// saves a cache miss in a request for one of a million routes.
 #[derive(Clone, Debug)]
 pub struct PathPattern {
     text: SmolStr,
-    /// Those of its segments, in order, whose text alone does not say what they take. Few patterns
-    /// have any: one word for them.
+    /// Shapes of its segments, in order, for segments whose text alone does not define a match. Few
+    /// patterns have any, so they take one word.
     shapes: Option<Box<Box<[SegmentShape]>>>,
-    /// Bytes of `text` in front of the first segment that is more than text: `/a/b` of
-    /// `/a/b/{c}`. They are compared at once.
+    /// Length of the literal prefix of `text` before the first segment that is not literal: `/a/b`
+    /// of `/a/b/{c}`. It is compared at once.
     lead: u16,
-    /// Segments of that lead.
+    /// Number of segments of that prefix.
     lead_segments: u16,
     is_literal: bool,
     tolerates_trailing_slash: bool,
 }
 
 impl PathPattern {
-    /// The same pattern, tolerating a trailing slash of the path (SCG up to 4.3).
+    /// The same pattern, which tolerates a trailing slash of the path (SCG up to 4.3).
     pub fn tolerating_trailing_slash(mut self, tolerate: bool) -> Self {
         self.tolerates_trailing_slash = tolerate;
         self
     }
 
-    /// Whether `/a` matches `/a/` too. Then the path's last, empty segment may be left over, if the
+    /// Whether `/a` matches `/a/` too. Then the path's last, empty segment is ignored, if the
     /// segment before it is not empty and the pattern does not itself end in `/` or with a rest.
     pub fn tolerates_trailing_slash(&self) -> bool {
         self.tolerates_trailing_slash
@@ -56,7 +57,7 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts
+    /// Whether it can match any path: a pattern without a leading `/` never does, unless it starts
     /// with `**` or `{*name}`.
     pub fn can_match(&self) -> bool {
         self.text.starts_with('/') || pieces::starts_with_rest(&self.text)
@@ -67,7 +68,7 @@ impl PathPattern {
         self.is_literal.then_some(&*self.text)
     }
 
-    /// Memory behind it in bytes; a shared regular expression counts as its text.
+    /// Memory in bytes outside this value; a shared regular expression counts as its text.
     pub fn heap_bytes(&self) -> usize {
         let text = if self.text.is_heap_allocated() { self.text.len() } else { 0 };
         let shapes = self
@@ -92,7 +93,7 @@ impl PathPattern {
         })
     }
 
-    /// Why this pattern can never match although it is accepted, as SCG accepts it.
+    /// Reason for which this pattern, which SCG accepts, can never match.
     pub fn caution(&self) -> Option<String> {
         if !self.can_match() {
             return Some(format!("`{}` never matches: it has no leading `/`", self.text));
@@ -109,7 +110,7 @@ impl PathPattern {
     /// Whether `path` matches.
     ///
     /// # Errors
-    /// A regular expression that runs out of steps, or has groups of its own.
+    /// A regular expression that exceeds its step limit, or contains groups.
     pub fn matches(&self, path: &PathSegments) -> Result<bool, RegexError> {
         if !self.can_match() || !path.is_rooted() {
             return Ok(false);
@@ -148,8 +149,8 @@ impl PathPattern {
         }
     }
 
-    /// Compares all segments, telling `visit` of those that may capture; gives the range of path
-    /// segments that a `Rest` takes (empty without one) if all agree.
+    /// Compares all segments and calls `visit` for those that may capture. If all match, returns
+    /// the range of path segments of the `Rest` (empty without one).
     fn walk<'p>(
         &self,
         path: &'p PathSegments,
@@ -208,7 +209,7 @@ fn walk_range<'p>(
     Ok(rest.or_else(|| texts.is_empty().then_some(0..0)))
 }
 
-/// Whether `segment` agrees with the next text.
+/// Whether `segment` matches the next text.
 fn take<'p>(
     segment: Segment<'_>,
     path: &'p PathSegments,
@@ -223,7 +224,8 @@ fn take<'p>(
 }
 
 impl Segment<'_> {
-    /// Whether this segment, the `last` of its pattern or not, takes `text`. A `Rest` takes any.
+    /// Whether this segment, the `last` of its pattern or not, matches `text`. A `Rest` matches
+    /// any.
     ///
     /// # Errors
     /// A regular expression that cannot decide.

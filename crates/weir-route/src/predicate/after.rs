@@ -44,7 +44,7 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<After, ArgError> {
     Ok(After { moment: args.date_time("datetime")? })
 }
 
-/// What a request shows to a predicate on time.
+/// Time of a request, for explanations.
 pub(super) fn time_of(request: &Request<'_>) -> String {
     format!("it is {}", iso_time(request.now_ms))
 }

@@ -30,7 +30,7 @@ CloudFoundryRouteService=
 
 const HEADERS: [&str; 3] = ["X-CF-Forwarded-Url", "X-CF-Proxy-Signature", "X-CF-Proxy-Metadata"];
 
-/// All three headers of a route service.
+/// The request has all three headers of a route service.
 #[derive(Debug)]
 pub struct CloudFoundryRouteService;
 

@@ -1,4 +1,4 @@
-//! What every predicate can do; one implementation in each predicate's file.
+//! Behaviour of predicates, implemented in the file of each.
 
 use std::fmt;
 
@@ -8,8 +8,7 @@ use super::weight_groups::WeightGroups;
 use crate::request::Request;
 use crate::vars::Vars;
 
-/// A condition on a request; its text is that of SCG's actuator. A part that a predicate does not
-/// have does nothing.
+/// A condition on a request; `Display` prints as SCG's actuator. The defaults do nothing.
 pub(super) trait Condition: fmt::Display {
     /// Whether `request` satisfies it.
     ///
@@ -18,31 +17,31 @@ pub(super) trait Condition: fmt::Display {
     fn matches(&self, request: &Request<'_>, groups: &WeightGroups)
     -> Result<bool, PredicateError>;
 
-    /// What the request showed, as the rest of a sentence: "the path is …".
+    /// The request's value, as the rest of a sentence: "the path is …".
     fn subject(&self, request: &Request<'_>, groups: &WeightGroups) -> String;
 
-    /// Publishes the URI variables of a request that it matched.
+    /// Publishes the URI variables of a request that matched.
     fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
         let _ = (request, vars);
     }
 
-    /// The part of it that the index can look up.
+    /// The key by which the index can look it up.
     fn key(&self) -> Option<Key<'_>> {
         None
     }
 
-    /// Something accepted, as SCG accepts it, that cannot be meant.
+    /// A warning about a predicate that SCG accepts but that cannot be intended.
     fn caution(&self) -> Option<String> {
         None
     }
 
-    /// About how much memory lies behind it, in bytes: what it keeps of texts is taken to be as
-    /// long as its own text.
+    /// Estimated heap memory in bytes: stored texts are assumed to be as long as the displayed
+    /// text.
     fn heap_bytes(&self) -> usize {
         self.to_string().len()
     }
 
-    /// Whether what it says depends on the body of a request.
+    /// Whether the result depends on the body of a request.
     fn reads_body(&self) -> bool {
         false
     }

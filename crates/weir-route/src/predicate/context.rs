@@ -1,9 +1,9 @@
-//! What predicates are built from.
+//! Parts of the configuration that predicates need.
 
 use crate::args::{ArgError, Args};
 use crate::pattern::RegexCache;
 
-/// What predicates need to know of the configuration when they are built.
+/// Parts of the configuration that predicates need when they are built.
 #[derive(Clone, Debug)]
 pub struct PredicateOptions {
     /// `spring.webflux.base-path`, prepended to Path patterns; empty or `/x`.
@@ -14,9 +14,9 @@ pub struct PredicateOptions {
     pub trailing_slash: bool,
     /// Header values are split on commas before matching (SCG 4.1.6+, 4.2+).
     pub split_header_values: bool,
-    /// Where a request states its API version (`spring.webflux.apiversion.use.*`).
+    /// Part of a request with its API version (`spring.webflux.apiversion.use.*`).
     pub api_version: Option<ApiVersionSource>,
-    /// Expressions compiled so far. Keep it over reloads: equal ones are shared.
+    /// Cache of compiled expressions. Keep it over reloads, so that equal ones are shared.
     pub regexes: RegexCache,
 }
 
@@ -33,7 +33,7 @@ impl Default for PredicateOptions {
     }
 }
 
-/// Where a request states its API version.
+/// Part of a request with its API version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApiVersionSource {
     /// A header of this name.
@@ -46,10 +46,10 @@ pub enum ApiVersionSource {
     MediaTypeParameter(String, String),
 }
 
-/// What a predicate is built in.
+/// Input of building a predicate.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildContext<'a> {
-    /// The configuration's switches.
+    /// Options of the configuration.
     pub options: &'a PredicateOptions,
     /// Id of the route that the predicate belongs to.
     pub route_id: &'a str,
@@ -61,5 +61,5 @@ impl<'a> BuildContext<'a> {
     }
 }
 
-/// Makes a `P` from bound arguments.
+/// Builds a `P` from bound arguments.
 pub(super) type Make<P> = fn(&Args, &BuildContext<'_>) -> Result<P, ArgError>;

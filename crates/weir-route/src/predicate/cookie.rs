@@ -65,7 +65,7 @@ impl Cookie {
         self.0.name()
     }
 
-    /// What its value must match.
+    /// Pattern that its value must match.
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
@@ -99,20 +99,20 @@ impl fmt::Display for Cookie {
     }
 }
 
-/// The values of every cookie called `name`, in order, as Netty's strict decoder reads them:
-/// without their quotes; malformed ones are left out.
+/// The values of every cookie with the name `name`, in order, as Netty's strict decoder reads them:
+/// without quotes; malformed cookies are skipped.
 pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
     cookie_octets(fields, name).filter_map(|value| std::str::from_utf8(value).ok())
 }
 
-/// [`cookie_values`] as their bytes, all of them ASCII.
+/// [`cookie_values`] as bytes, all ASCII.
 pub(crate) fn cookie_octets<'a>(
     fields: &'a Fields,
     name: &'a str,
 ) -> impl Iterator<Item = &'a [u8]> {
     pairs(fields).filter_map(move |pair| {
         let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        // A name with `=` in it is none: the first one ends it.
+        // A name cannot contain `=`: the first one ends it.
         if name.contains('=') { None } else { cookie_value(value) }
     })
 }
@@ -126,7 +126,7 @@ pub(crate) fn cookies(fields: &Fields) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// What stands between semicolons, without blanks in front.
+/// The texts between semicolons, without leading blanks.
 fn pairs(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
     let mut lines = fields.get_all(b"cookie");
@@ -153,7 +153,7 @@ fn cookie_value(value: &[u8]) -> Option<&[u8]> {
         Some([]) | None => value,
         Some(quoted) => quoted.strip_suffix(b"\"")?,
     };
-    // No early exit: hardly any is not.
+    // Without an early exit, which hardly any value would take.
     let well_formed = value.iter().fold(true, |all, byte| all & is_cookie_octet(*byte));
     well_formed.then_some(value)
 }

@@ -1,8 +1,8 @@
-//! Why a predicate cannot decide.
+//! Errors of predicates.
 
 use crate::pattern::RegexError;
 
-/// A predicate could not decide; its route is skipped and the error logged (scg.md 1.5).
+/// A predicate could not be evaluated; its route is skipped and the error logged (scg.md 1.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PredicateError(pub &'static str);
 

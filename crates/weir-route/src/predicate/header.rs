@@ -1,4 +1,4 @@
-//! `Header`: a header that is there, or whose value matches an expression.
+//! `Header`: a header that is present, or whose value matches an expression.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -52,7 +52,7 @@ Header=X-Request-Id, \\d+
     build,
 };
 
-/// A header that is there, or has a matching value.
+/// A header that is present, or has a matching value.
 #[derive(Debug)]
 pub struct Header(NamedValue);
 
@@ -68,7 +68,7 @@ impl Header {
         self.0.name()
     }
 
-    /// What a value must match, if more than presence is asked for.
+    /// Pattern that a value must match; `None` if presence is enough.
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
@@ -114,16 +114,16 @@ impl fmt::Display for Header {
     }
 }
 
-/// Whether header `name` has a value at all.
+/// Whether header `name` has any value.
 pub(super) fn has_header_value(fields: &Fields, name: &str, split: bool) -> bool {
     header_texts(fields, name, split, |_| true)
 }
 
-/// Hands each value of header `name` to `visit` until that returns `true`; tells whether it did.
+/// Calls `visit` with each value of header `name` until it returns `true`; returns whether it did.
 ///
-/// With `split`, lines are cut at commas as by Spring's `HttpHeaders.getValuesAsList`: quotes are
-/// resolved, blanks behind the first comma dropped, empty values left out. Bytes above 127 are read
-/// as Latin-1, as Netty reads them.
+/// With `split`, lines are split at commas as by Spring's `HttpHeaders.getValuesAsList`: quotes are
+/// removed, blanks after the first comma dropped, empty values skipped. Bytes above 127 are read as
+/// Latin-1, as in Netty.
 pub fn header_values(
     fields: &Fields,
     name: &str,
@@ -133,7 +133,7 @@ pub fn header_values(
     header_texts(fields, name, split, |value| std::str::from_utf8(value).is_ok_and(&mut visit))
 }
 
-/// [`header_values`] as their UTF-8.
+/// [`header_values`] as UTF-8.
 pub(crate) fn header_texts(
     fields: &Fields,
     name: &str,
@@ -163,10 +163,11 @@ pub(crate) fn header_line_texts(
     }
 }
 
-/// Whether a line is one value however it is read: visible ASCII that nothing splits or quotes.
+/// Whether a line is a single value with or without splitting: visible ASCII without commas or
+/// quotes.
 fn is_one_word(line: &[u8]) -> bool {
     let in_word = |byte: u8| byte.is_ascii_graphic() & !matches!(byte, b',' | b'"');
-    // No early exit: most lines by which routes are told apart are.
+    // Without an early exit, which few of the lines that routes match would take.
     !line.is_empty() && line.iter().fold(true, |all, byte| all & in_word(*byte))
 }
 
@@ -177,7 +178,7 @@ fn latin1(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Spring's `HttpHeaders.tokenizeQuoted`, line for line in effect.
+/// A port of Spring's `HttpHeaders.tokenizeQuoted`.
 fn split_values(line: &str) -> Vec<String> {
     let mut values = Vec::new();
     let mut value = String::new();

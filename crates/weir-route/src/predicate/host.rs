@@ -1,4 +1,4 @@
-//! `Host`: the host that the request names, by pattern.
+//! `Host`: the host of the request, by pattern.
 
 use std::fmt;
 

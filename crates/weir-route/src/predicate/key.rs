@@ -5,8 +5,8 @@ use smol_str::SmolStr;
 
 use crate::pattern::{HostPattern, PathPattern};
 
-/// A predicate in a form to look up. A request that does not have the key fails the predicate; one
-/// that has it still has to pass it.
+/// A necessary condition of a predicate, in a form that can be looked up. A request without the key
+/// fails the predicate; a request with it must still be tested.
 #[derive(Clone, Copy, Debug)]
 pub enum Key<'a> {
     /// One of these host patterns matches.
@@ -38,14 +38,14 @@ pub enum Key<'a> {
         /// Its value.
         value: &'a str,
     },
-    /// The peer's address, IPv4 in IPv6 as IPv4, lies in one of these networks.
+    /// The peer's address (IPv4-mapped IPv6 counts as IPv4) is in one of these networks.
     RemoteAddr(&'a [IpNet]),
-    /// The address of the client, as so many trusted proxies tell it, lies in one of these
+    /// The client's address, as stated by this number of trusted proxies, is in one of these
     /// networks: see [`super::forwarded_client`].
     Client {
         /// The networks.
         nets: &'a [IpNet],
-        /// How many proxies are trusted.
+        /// Number of trusted proxies.
         proxies: usize,
     },
 }

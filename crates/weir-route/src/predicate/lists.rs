@@ -1,4 +1,4 @@
-//! Lists as people read them.
+//! Lists in text for people.
 
 use std::fmt;
 

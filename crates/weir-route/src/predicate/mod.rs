@@ -57,16 +57,16 @@ pub(crate) use weight_groups::WeightChange;
 pub use weight_groups::{Weight, WeightGroups};
 pub use x_forwarded_remote_addr::{XForwardedRemoteAddr, forwarded_client};
 
-/// Makes a predicate from bound arguments.
+/// Builds a predicate from bound arguments.
 pub type Build = Make<Predicate>;
 
-/// What the enum holds of a predicate.
+/// Type that the enum stores for a predicate.
 macro_rules! held {
     ($held:ty) => { $held };
     ($held:ty, $box:ident) => { $box<$held> };
 }
 
-/// Bytes of the box that the enum holds.
+/// Bytes of the box that the enum stores.
 macro_rules! box_bytes {
     ($held:ty) => {
         0
@@ -76,12 +76,12 @@ macro_rules! box_bytes {
     };
 }
 
-/// Makes the closed set of predicates from a list of their files, sorted by name. The large ones
-/// are boxed: a route of a large table has a Path and little else.
+/// Defines the closed set of predicates from a list of their files, sorted by name. Large ones are
+/// boxed: most routes of a large table have a Path and little else.
 macro_rules! predicates {
     ($($module:ident::$name:ident $(in $box:ident)?,)*) => {
-        /// A condition on a request. Closed: a new one does not compile until its meaning is
-        /// decided.
+        /// A condition on a request. A closed enum: a new predicate does not compile until its
+        /// behaviour is defined.
         #[derive(Debug)]
         #[expect(missing_docs, reason = "the registry documents each under the same name")]
         pub enum Predicate {
@@ -117,14 +117,14 @@ macro_rules! predicates {
                 }
             }
 
-            /// Whether what it says depends on the body of a request.
+            /// Whether the result depends on the body of a request.
             pub fn reads_body(&self) -> bool {
                 match self {
                     $(Self::$name(one) => one.reads_body(),)*
                 }
             }
 
-            /// What is asked less often.
+            /// The trait object, for methods that are not performance-critical.
             fn condition(&self) -> &dyn Condition {
                 match self {
                     $(Self::$name(one) => {
@@ -134,7 +134,7 @@ macro_rules! predicates {
                 }
             }
 
-            /// Bytes of the box it is in.
+            /// Bytes of its box, if it has one.
             fn box_bytes(&self) -> usize {
                 match self {
                     $(Self::$name(_) => box_bytes!($module::$name $(, $box)?),)*
@@ -162,7 +162,7 @@ predicates! {
     x_forwarded_remote_addr::XForwardedRemoteAddr in Box,
 }
 
-/// The predicate called `name`, exactly.
+/// The predicate with exactly this name.
 pub fn find(name: &str) -> Option<&'static Spec<Build>> {
     SPECS.iter().find(|spec| spec.name == name).copied()
 }
@@ -173,7 +173,8 @@ impl Predicate {
         self.condition().key()
     }
 
-    /// One sentence: whether this predicate holds for `request`, and what the request showed.
+    /// A sentence for the operator: whether this predicate holds for `request`, and the request's
+    /// value.
     pub fn explain(&self, request: &Request<'_>, groups: &WeightGroups) -> String {
         let subject = self.condition().subject(request, groups);
         match self.matches(request, groups) {
@@ -183,13 +184,13 @@ impl Predicate {
         }
     }
 
-    /// Something accepted, as SCG accepts it, that cannot be meant; for `weir check`.
+    /// A warning about a predicate that SCG accepts but that cannot be intended; for `weir check`.
     pub fn caution(&self) -> Option<String> {
         self.condition().caution()
     }
 
-    /// About how much memory lies behind this predicate, in bytes: what it keeps of texts is taken
-    /// to be as long as SCG's actuator shows it.
+    /// Estimated heap memory in bytes: stored texts are assumed to be as long as SCG's actuator
+    /// prints them.
     pub fn heap_bytes(&self) -> usize {
         self.box_bytes() + self.condition().heap_bytes()
     }
@@ -201,13 +202,13 @@ impl Predicate {
 }
 
 impl fmt::Display for Predicate {
-    /// As SCG's actuator shows it.
+    /// Prints as SCG's actuator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.condition().fmt(f)
     }
 }
 
-/// All predicates of a route as SCG's actuator shows them: `((A && B) && C)`.
+/// All predicates of a route, printed as by SCG's actuator: `((A && B) && C)`.
 pub fn joined<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> String {
     let mut texts = predicates.into_iter().map(Predicate::to_string);
     let first = texts.next().unwrap_or_default();

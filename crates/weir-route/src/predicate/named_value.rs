@@ -1,41 +1,41 @@
-//! A name and what its value must be: what `Cookie`, `Header` and `Query` have in common.
+//! A name with a pattern for its value: shared by `Cookie`, `Header` and `Query`.
 
 use smol_str::SmolStr;
 
 use crate::args::{ArgError, Args};
 use crate::pattern::{JavaRegex, RegexCache, RegexError, Required};
 
-/// A name and, if more than presence is asked for, what the whole value must be.
+/// A name and the pattern of its whole value, unless presence is enough.
 ///
-/// Most expressions are plain text. Such a one is kept behind the name, not compiled: where both
-/// are short they lie in the predicate itself, and a request for one of a million routes waits for
-/// memory less often.
+/// Most patterns are plain text. Such a pattern is stored behind the name and not compiled: if both
+/// are short they are stored in the predicate itself, which saves cache misses in a table of a
+/// million routes.
 #[derive(Clone, Debug)]
 pub(super) struct NamedValue {
-    /// The name, and the value if that is plain text.
+    /// The name, followed by the pattern if that is plain text.
     text: SmolStr,
-    /// A value that is not plain text.
+    /// A pattern that is not plain text.
     regex: Option<JavaRegex>,
     name_len: u32,
     has_text: bool,
-    /// Whether the value is one of several that a comma separates; here because there is room.
+    /// Whether values are split at commas; stored here because there is padding.
     pub(super) splits: bool,
 }
 
-/// What a value must be as a whole.
+/// Pattern of a whole value.
 #[derive(Clone, Copy, Debug)]
 pub enum ValuePattern<'a> {
-    /// This text: an expression that takes itself and nothing else.
+    /// A literal text, the only match of its expression.
     Text(&'a str),
     /// Any other expression.
     Regex(&'a JavaRegex),
 }
 
 impl NamedValue {
-    /// Takes the name from the argument `name`, and what the value must be from `regexp`.
+    /// Reads the name from the argument `name`, and the pattern from `regexp`.
     ///
     /// # Errors
-    /// A name that is missing, empty or longer than 4 GiB; an expression that is refused.
+    /// A name that is missing, empty or longer than 4 GiB; an invalid expression.
     pub(super) fn bind(args: &Args, name: &str, regexes: &RegexCache) -> Result<Self, ArgError> {
         let (arg, name) = (name, args.filled(name)?);
         let regex = args.regex("regexp", regexes)?;
@@ -55,7 +55,7 @@ impl NamedValue {
         self.text.get(..self.name_len as usize).unwrap_or_default()
     }
 
-    /// What the value must be; `None` if it may be anything.
+    /// The pattern of the value; `None` if any value matches.
     pub(super) fn value(&self) -> Option<ValuePattern<'_>> {
         match &self.regex {
             Some(regex) => Some(ValuePattern::Regex(regex)),
@@ -66,7 +66,7 @@ impl NamedValue {
         }
     }
 
-    /// The expression as SCG's actuator shows it.
+    /// The expression as SCG's actuator prints it.
     pub(super) fn source(&self) -> &str {
         self.value().map_or("null", ValuePattern::source)
     }
@@ -89,7 +89,7 @@ impl<'a> ValuePattern<'a> {
         }
     }
 
-    /// Plain text that every value has which matches, if more than one does.
+    /// Plain text in every matching value, if more than one value matches.
     pub fn required(self) -> Option<&'a Required> {
         match self {
             Self::Text(_) => None,
@@ -97,7 +97,7 @@ impl<'a> ValuePattern<'a> {
         }
     }
 
-    /// Whether all of `value` matches; what is not UTF-8 never does.
+    /// Whether all of `value` matches; a value that is not UTF-8 never does.
     ///
     /// # Errors
     /// See [`JavaRegex::full_match`].

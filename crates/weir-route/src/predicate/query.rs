@@ -1,4 +1,4 @@
-//! `Query`: a query parameter that is there, or whose value matches an expression.
+//! `Query`: a query parameter that is present, or whose value matches an expression.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,7 +51,7 @@ Query=color, gr.*n
     build,
 };
 
-/// A query parameter that is there, or has a matching value.
+/// A query parameter that is present, or has a matching value.
 #[derive(Debug)]
 pub struct Query(NamedValue);
 
@@ -65,7 +65,7 @@ impl Query {
         self.0.name()
     }
 
-    /// What a value must match, if more than presence is asked for.
+    /// Pattern that a value must match; `None` if presence is enough.
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
@@ -108,8 +108,8 @@ impl fmt::Display for Query {
 
 /// The decoded values of every parameter called `param`, in order; `None` for one without `=`.
 ///
-/// As Spring's `AbstractServerHttpRequest.initQueryParams`: parameters are separated by `&`, `=`
-/// before a name is skipped (`?=v` is `?v`).
+/// As Spring's `AbstractServerHttpRequest.initQueryParams`: parameters are separated by `&`, and
+/// `=` before a name is skipped (`?=v` is `?v`).
 pub fn query_values<'a>(
     query: Option<&'a [u8]>,
     param: &'a str,
@@ -121,7 +121,7 @@ pub fn query_values<'a>(
     query_octets(query, param).map(move |value| value.map(text))
 }
 
-/// [`query_values`] as their UTF-8.
+/// [`query_values`] as UTF-8 bytes.
 pub(crate) fn query_octets<'a>(
     query: Option<&'a [u8]>,
     param: &'a str,
@@ -137,11 +137,11 @@ pub(crate) fn query_octets<'a>(
     })
 }
 
-/// The value of a pair that is not encoded, if it is that of `param`.
+/// The value of an unencoded pair, if its name is `param`.
 #[inline]
 fn plain_value<'a>(pair: &'a [u8], param: &str) -> Option<Option<&'a [u8]>> {
     let after = unskipped(pair).strip_prefix(param.as_bytes())?;
-    // A name with `=` in it is none: the first one ends it.
+    // A name cannot contain `=`: the first one ends it.
     match after.split_first() {
         _ if param.is_empty() || param.contains('=') => None,
         None => Some(None),
@@ -150,7 +150,7 @@ fn plain_value<'a>(pair: &'a [u8], param: &str) -> Option<Option<&'a [u8]>> {
     }
 }
 
-/// A pair from its name on.
+/// A pair from the start of its name.
 fn unskipped(mut pair: &[u8]) -> &[u8] {
     while let [b'=', rest @ ..] = pair {
         pair = rest;
@@ -183,9 +183,9 @@ pub(crate) fn query_parameters(
     pairs.map(|(name, value)| (decode(name), value.map(decode)))
 }
 
-/// Whether a text means other bytes than its own, or may not be text as it is.
+/// Whether a text must be decoded, or may not be valid UTF-8.
 fn is_encoded(raw: &[u8]) -> bool {
-    // No early exit: hardly any is.
+    // Without an early exit, which hardly any text would take.
     raw.iter().fold(false, |any, byte| any | (!byte.is_ascii() | matches!(byte, b'%' | b'+')))
 }
 
@@ -234,7 +234,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-        /// What is compared as it came is found as what is decoded first.
+        /// Values found by raw comparison equal those found after decoding.
         #[test]
         fn the_values_of_a_name_are_those_among_all_parameters(
             query in "([ab=&]|%61|%3D|%2|\\+|é){0,10}",

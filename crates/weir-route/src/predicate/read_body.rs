@@ -1,4 +1,4 @@
-//! `ReadBody`: what a JSON body says at a place.
+//! `ReadBody`: a value in a JSON body.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -62,7 +62,7 @@ ReadBody=/lines/0
     build,
 };
 
-/// What a JSON body says at a place.
+/// A value in a JSON body.
 #[derive(Debug)]
 pub struct ReadBody(NamedValue);
 
@@ -76,7 +76,7 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<ReadBody>, ArgEr
 }
 
 impl ReadBody {
-    /// What the value must match, if more than presence is asked for.
+    /// Pattern that the value must match; `None` if presence is enough.
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
@@ -85,7 +85,7 @@ impl ReadBody {
 impl Condition for ReadBody {
     fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let document = match &request.parts.content {
-            // It may say anything.
+            // The body may still contain the value.
             Content::Unread => return Ok(true),
             Content::Unusable => return Ok(false),
             Content::Json(document) => document,

@@ -45,7 +45,7 @@ pub struct RemoteAddr {
     networks: Networks,
 }
 
-/// Networks, and how they were written.
+/// Networks, with their texts as written.
 #[derive(Debug)]
 pub(super) struct Networks {
     texts: Box<[Box<str>]>,
@@ -68,7 +68,7 @@ impl Networks {
         &self.nets
     }
 
-    /// Whether one of them has `address`; an IPv4 address that came in over IPv6 counts as IPv4.
+    /// Whether a network contains `address`; an IPv4-mapped IPv6 address counts as IPv4.
     pub(super) fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.nets.iter().any(|net| net.contains(&address))
@@ -94,7 +94,7 @@ fn network(text: &str) -> Result<IpNet, ArgError> {
 }
 
 impl RemoteAddr {
-    /// The networks, any of which will do.
+    /// The networks, one of which must match.
     pub fn nets(&self) -> &[IpNet] {
         self.networks.nets()
     }

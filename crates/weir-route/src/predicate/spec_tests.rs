@@ -1,8 +1,8 @@
-//! Self-tests of the registry: it is sorted, documented and true. The examples in `doc` are run.
+//! Self-tests of the registry: sorted, documented, and examples in `doc` that run.
 //!
 //! An example is a fence of the kind `example`: the predicate, then requests that match (`+`) and
-//! that do not (`-`). Headers follow behind `|`, and so does what is no header: `@peer`, `@now`,
-//! `@body`; and behind the predicate `@version-header` sets where a request states its API version.
+//! that do not (`-`). Headers follow after `|`, as do other inputs: `@peer`, `@now`, `@body`; after
+//! the predicate, `@version-header` sets the source of the API version.
 
 use weir_wire::RequestHead;
 
@@ -164,6 +164,6 @@ fn predicates_are_shown_as_by_the_actuator() {
 
 #[test]
 fn a_route_of_a_large_table_stays_small() {
-    // With its only pattern in it.
+    // Including its only pattern.
     assert!(size_of::<Predicate>() <= 48, "{}", size_of::<Predicate>());
 }

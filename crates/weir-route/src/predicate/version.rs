@@ -1,4 +1,4 @@
-//! `Version`: the API version that a request asks for.
+//! `Version`: the API version of the request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -105,7 +105,7 @@ impl Condition for Version {
 }
 
 impl ApiVersionSource {
-    /// The version that `request` states, as written.
+    /// The version of `request`, as written.
     pub fn version<'a>(&'a self, request: &Request<'a>) -> Option<Cow<'a, str>> {
         let fields = &request.head.fields;
         match self {

@@ -1,4 +1,4 @@
-//! Weight groups: which route of a group a request draws.
+//! Weight groups: random choice of a route of a group for each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,11 +35,11 @@ impl Weight {
     }
 }
 
-/// The weight groups of a table: which routes share traffic, in definition order. Cheap to clone; a
-/// change rebuilds the groups it touches.
+/// The weight groups of a table: the routes that share traffic, in definition order. Cheap to
+/// clone; a change rebuilds the groups that it affects.
 #[derive(Clone, Debug, Default)]
 pub struct WeightGroups {
-    /// By [`key`] of the name; almost always one.
+    /// By [`key`] of the name; a hash collision puts several groups under one key.
     groups: KeyMap<Arc<[Group]>>,
 }
 
@@ -48,7 +48,7 @@ struct Group {
     name: Arc<str>,
     /// In definition order.
     members: Arc<[Member]>,
-    /// Running sums of the weights, each with the member that it ends.
+    /// Prefix sums of the weights, each with the index of its last member.
     sums: Arc<[(u64, usize)]>,
 }
 
@@ -60,7 +60,7 @@ struct Member {
     weight: u32,
 }
 
-/// A Weight predicate comes into the table or leaves it.
+/// Insertion or removal of a Weight predicate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WeightChange<'a> {
     /// Position of its route.
@@ -70,8 +70,8 @@ pub(crate) struct WeightChange<'a> {
 }
 
 impl WeightGroups {
-    /// The groups of `weights`, which come in definition order. Of several with the same route id
-    /// in a group the last one counts, in the place of the first.
+    /// The groups of `weights`, which are in definition order. A repeated route id in a group keeps
+    /// its first position and its last weight.
     pub fn new<'a>(weights: impl IntoIterator<Item = &'a Weight>) -> Self {
         let numbered = (0_u64..).zip(weights);
         let changes =
@@ -79,7 +79,7 @@ impl WeightGroups {
         Self::default().update(changes.collect())
     }
 
-    /// The groups after `changes`. All leavings count before all comings.
+    /// The groups after `changes`. All removals are applied before all insertions.
     pub(crate) fn update(&self, mut changes: Vec<WeightChange<'_>>) -> Self {
         changes.sort_by_key(|change| change.position);
         let mut keyed: Vec<_> =
@@ -90,8 +90,8 @@ impl WeightGroups {
         }
     }
 
-    /// The id of the route that `group` draws with `dice`. The same dice give the same winner, and
-    /// independent ones in different groups. A group whose weights are all 0 draws none.
+    /// The id of the route that `group` chooses for the random number `dice`. The choice is
+    /// deterministic, and independent between groups. A group whose weights are all 0 chooses none.
     pub fn winner(&self, group: &str, dice: u64) -> Option<&str> {
         let key = key(group);
         let drawn = mix(dice ^ key);
@@ -104,7 +104,7 @@ impl WeightGroups {
     }
 }
 
-/// The groups of one key after `changes`; `None` if there are none.
+/// The groups of one key after `changes`; `None` if none is left.
 fn changed(
     groups: Option<&Arc<[Group]>>,
     changes: &[(u64, WeightChange<'_>)],
@@ -138,7 +138,7 @@ fn changed(
 
 impl Group {
     fn new(name: Arc<str>, members: Arc<[Member]>) -> Self {
-        // The place of each id among those drawn, and the member whose weight counts.
+        // For each id, its index among the choices, and the member whose weight counts.
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut drawn: Vec<usize> = Vec::new();
         for (at, member) in members.iter().enumerate() {

@@ -53,7 +53,7 @@ XForwardedRemoteAddr=192.168.1.1/24
     build,
 };
 
-/// The client's address, as told by proxies, lies in one of these networks.
+/// The client's address, as stated by trusted proxies, is in one of these networks.
 #[derive(Debug)]
 pub struct XForwardedRemoteAddr {
     networks: Networks,
@@ -72,7 +72,7 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Box<XForwardedRemoteAddr>,
 }
 
 impl XForwardedRemoteAddr {
-    /// The networks, any of which will do.
+    /// The networks, one of which must match.
     pub fn nets(&self) -> &[IpNet] {
         self.networks.nets()
     }
@@ -101,15 +101,15 @@ impl Condition for XForwardedRemoteAddr {
     }
 }
 
-/// The client's address as `proxies` trusted proxies tell it in `X-Forwarded-For`; `None` if what
-/// they say is no address.
+/// The client's address as stated by `proxies` trusted proxies in `X-Forwarded-For`; `None` if the
+/// entry is not an address.
 pub fn forwarded_client(request: &Request<'_>, proxies: usize) -> Option<IpAddr> {
     let mut lines = request.head.fields.get_all(b"x-forwarded-for");
     let (Some(line), None) = (lines.next(), lines.next()) else { return Some(request.peer) };
     let entries = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let mut entries = entries.filter(|entry| !entry.is_empty());
     let Some(mut entry) = entries.next_back() else { return Some(request.peer) };
-    // The entry so many places from the right, the leftmost if there are fewer.
+    // The entry at this position from the right, or the leftmost if there are fewer.
     for _ in 1..proxies {
         let Some(before) = entries.next_back() else { break };
         entry = before;

@@ -46,7 +46,7 @@ fn simple_nanos(text: &str) -> Option<u128> {
     number.parse::<u128>().ok()?.checked_mul(factor)
 }
 
-/// `1DT2H3M4.5S`, what follows the `P`. Years and months have no fixed length.
+/// Parses `1DT2H3M4.5S`, the text after `P`. Years and months have no fixed length.
 fn iso_nanos(text: &str) -> Option<u128> {
     let (days, time) = match text.split_once(['t', 'T']) {
         Some((days, time)) if !time.is_empty() => (days, time),

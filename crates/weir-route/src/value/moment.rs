@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::ValueError;
 
-/// A moment as written. Compares by time.
+/// A moment with its text. Comparison is by time.
 #[derive(Clone, Debug)]
 pub struct Moment {
     at: Timestamp,
@@ -16,11 +16,11 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads `2017-01-20T17:42:47.789-07:00`, which may be followed by a zone in brackets (it does
+    /// Reads `2017-01-20T17:42:47.789-07:00`, optionally followed by a zone in brackets (which does
     /// not change the moment), or milliseconds since 1970.
     ///
     /// # Errors
-    /// Neither of the two.
+    /// The text is neither.
     pub fn parse(text: &str) -> Result<Self, ValueError> {
         let refuse = || ValueError {
             message: format!("`{text}` is not a date and time with offset"),
@@ -75,7 +75,7 @@ impl PartialOrd for Moment {
 }
 
 impl fmt::Display for Moment {
-    /// As written; a number as ISO date-time in UTC.
+    /// Prints as written; a number is printed as ISO date-time in UTC.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

@@ -2,7 +2,7 @@
 
 use super::ValueError;
 
-/// Names of Spring's `HttpStatus`, older ones behind the newer.
+/// Names of Spring's `HttpStatus`; deprecated names follow the current ones.
 #[rustfmt::skip]
 const NAMES: &[(&str, u16)] = &[
     ("CONTINUE", 100),
@@ -80,7 +80,7 @@ const NAMES: &[(&str, u16)] = &[
 /// Reads a status: a number from 100 to 999, registered or not, or a name in any case, with `_`,
 /// `-` or a blank between its words.
 ///
-/// # Errors
+/// The text is neither.
 /// Neither.
 pub fn parse_status(text: &str) -> Result<u16, ValueError> {
     let trimmed = text.trim();

@@ -1,21 +1,21 @@
-//! Bounds of a pipeline of Dubbo calls, and whether its connections to providers are shared.
+//! Limits of a pipeline of Dubbo calls, and the sharing of its connections to providers.
 
-/// What is known of the calls of a pipeline.
+/// Settings of Dubbo calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DubboSettings {
-    /// The most bytes of a body.
+    /// Maximum size of a body in bytes.
     pub body_max: usize,
-    /// How consumers share connections to providers; without it each has its own.
+    /// Limits of connections that consumers share; `None` gives each consumer its own.
     pub sharing: Option<Sharing>,
 }
 
-/// Bounds of connections to providers that consumers share.
+/// Limits of connections to providers that consumers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Connections of one worker to one provider.
+    /// Maximum number of connections of one worker to one provider.
     pub connections_max: usize,
-    /// Calls without a response on one connection.
+    /// Maximum number of pending calls on one connection.
     pub calls_max: usize,
-    /// Bytes that may wait for a consumer that does not read them; one response may always wait.
+    /// Maximum number of bytes that wait for a slow consumer; a single response may always wait.
     pub backlog_bytes_max: usize,
 }

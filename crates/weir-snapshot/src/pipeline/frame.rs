@@ -1,21 +1,21 @@
-//! Framing of messages on a plain TCP connection, and the responses made here.
+//! Framing of messages on a plain TCP connection, and the responses that weir makes itself.
 
 use weir_wire::frame::FrameRules;
 
-/// What is known of the messages of a pipeline.
+/// Framing rules of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSettings {
-    /// How clients' messages are cut.
+    /// Framing of messages from clients.
     pub requests: FrameRules,
-    /// How those of upstreams are.
+    /// Framing of messages from upstreams.
     pub replies: FrameRules,
-    /// The answer to a message that the limit turns away; the key of the message stands between
-    /// the two parts. Without it the connection is closed.
+    /// The answer to a message that the limit refuses: the bytes before and after the key of the
+    /// message. Without an answer the connection is closed.
     pub refusal: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl FrameSettings {
-    /// The answer to a message with this key, if there is one.
+    /// The answer to a refused message with this key, if one is configured.
     pub fn refusal_to(&self, key: &[u8]) -> Option<Vec<u8>> {
         let (before, behind) = self.refusal.as_ref()?;
         Some(match behind {

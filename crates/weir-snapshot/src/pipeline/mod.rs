@@ -1,4 +1,4 @@
-//! What a [`Pipeline`](crate::Pipeline) consists of: routes, limits, rules of its protocol.
+//! Parts of a [`Pipeline`](crate::Pipeline): routes, limits, protocol rules.
 
 mod dubbo;
 mod frame;
@@ -18,27 +18,27 @@ pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub use routes::{Fits, Pattern, PipelineRoute};
 pub use socks::{AddressRule, SocksRules};
 
-/// A limit that a pipeline goes through.
+/// The limit of a pipeline.
 #[derive(Clone, Debug)]
 pub struct PipelineLimit {
     /// The limit.
     pub valve: Arc<Valve>,
-    /// Each client address counts for itself.
+    /// Each client address has its own count.
     pub by_ip: bool,
-    /// What a connection or message takes of the rate.
+    /// Cost of a connection or message.
     pub cost: u64,
 }
 
-/// How long what may take in a pipeline.
+/// Timeouts of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelineTimeouts {
-    /// One try to connect to an upstream.
+    /// One attempt to connect to an upstream.
     pub connect: Duration,
-    /// Until a client has said what it wants.
+    /// Time that a client has for its opening bytes: handshake, PROXY header, TLS hello.
     pub hello: Duration,
-    /// Without a byte in either direction; zero is no bound.
+    /// Time without a byte in either direction; zero means no limit.
     pub idle: Duration,
-    /// A connection as a whole; zero is no bound.
+    /// Lifetime of a connection; zero means no limit.
     pub max: Duration,
 }
 
@@ -53,19 +53,19 @@ impl Default for PipelineTimeouts {
     }
 }
 
-/// How upstreams are looked at.
+/// Health check of upstreams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// Time between two looks.
+    /// Time between two checks.
     pub interval: Duration,
-    /// How long one may take.
+    /// Timeout of a check.
     pub timeout: Duration,
-    /// What is sent; a connection alone if empty.
+    /// Bytes to send; if empty, the check only connects.
     pub send: Vec<u8>,
-    /// What must come; anything, or nothing, if empty.
+    /// Bytes that the answer must contain; if empty, the check does not wait for one.
     pub expect: Vec<u8>,
-    /// So many good looks in a row bring one back.
+    /// Consecutive successes after which an upstream is used again.
     pub rise: u32,
-    /// So many bad ones take one out.
+    /// Consecutive failures after which an upstream is no longer used.
     pub fall: u32,
 }

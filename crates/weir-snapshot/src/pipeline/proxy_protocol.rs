@@ -1,4 +1,4 @@
-//! Whether a pipeline takes and sends PROXY headers.
+//! PROXY protocol headers: from whom a pipeline accepts them, and which it sends.
 
 use std::net::IpAddr;
 
@@ -7,9 +7,9 @@ use ipnet::IpNet;
 /// PROXY headers of a pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyProtocol {
-    /// Peers that send one in front, all of them and nobody else; none if nobody does.
+    /// Peers whose connections start with a header; no other peer may send one.
     pub from: Vec<IpNet>,
-    /// What upstreams get.
+    /// Version of the header sent to upstreams.
     pub send: Option<ProxyVersion>,
 }
 
@@ -23,7 +23,7 @@ pub enum ProxyVersion {
 }
 
 impl ProxyProtocol {
-    /// Whether what comes from `peer` starts with a header.
+    /// Whether a connection from `peer` starts with a header.
     pub fn expects(&self, peer: IpAddr) -> bool {
         self.from.iter().any(|net| net.contains(&peer.to_canonical()))
     }

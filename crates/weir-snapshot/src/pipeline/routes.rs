@@ -1,52 +1,53 @@
-//! Several groups of upstreams in one pipeline, and which of them a connection or a call goes to.
+//! Routes of a pipeline: conditions on connections or calls that choose an upstream group.
 
 use std::sync::Arc;
 
 use weir_balance::Group;
 
-/// One way out of a pipeline; the first that fits is taken.
+/// A route of a pipeline; the first that matches is taken.
 #[derive(Debug)]
 pub struct PipelineRoute {
-    /// What goes this way.
+    /// Condition of the route.
     pub fits: Fits,
-    /// Where it leads.
+    /// Upstream group of the route.
     pub upstream: Arc<Group>,
 }
 
-/// What goes one way. What is not written does not count.
+/// Condition of a route. A part that is not set matches everything.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fits {
-    /// Connections, by what their TLS hello says.
+    /// Connections, by their TLS ClientHello.
     Hello {
-        /// Names of servers; one of them must fit. In lower case.
+        /// Server names in lower case, one of which must match.
         sni: Vec<Pattern>,
-        /// Protocols; the client must offer one of them.
+        /// ALPN protocols, one of which the client must offer.
         alpn: Vec<String>,
     },
     /// Dubbo calls.
     Call {
         /// Interface.
         service: Option<Pattern>,
-        /// Method; of generic calls the real one.
+        /// Method; for a generic call, the method that it names.
         method: Option<Pattern>,
-        /// Version; that of a service without one is empty.
+        /// Version; empty for a service without one.
         version: Option<Pattern>,
-        /// Group; that of a service without one is empty.
+        /// Group; empty for a service without one.
         group: Option<Pattern>,
     },
 }
 
-/// A text with `*` for any number of characters.
+/// A text in which `*` matches any number of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// A pattern; every text is one.
+    /// A pattern; every text is a valid one.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// Whether the whole of `text` fits. Takes time in proportion to both lengths multiplied.
+    /// Whether the pattern matches all of `text`. Takes time proportional to the product of the
+    /// lengths.
     pub fn fits(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();

@@ -8,23 +8,23 @@ use ipnet::IpNet;
 use crate::reach::is_link_local;
 use crate::secret::Secret;
 
-/// Users of a proxy, and where it connects to.
+/// Users of a proxy, and the targets that it may connect to.
 #[derive(Clone, Debug, Default)]
 pub struct SocksRules {
-    /// Names and passwords; without any, nobody is asked for them.
+    /// Names and passwords; if empty, the proxy does not ask for credentials.
     pub users: Vec<(String, Secret)>,
-    /// Only these, if there are any.
+    /// Allowed targets; if empty, all that are not denied.
     pub allow: Vec<AddressRule>,
-    /// None of these.
+    /// Denied targets.
     pub deny: Vec<AddressRule>,
 }
 
 /// Addresses, by network and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressRule {
-    /// Every network if there is none.
+    /// `None` is every network.
     net: Option<IpNet>,
-    /// Every port if there are none.
+    /// If empty, every port.
     ports: Vec<RangeInclusive<u16>>,
 }
 
@@ -48,7 +48,7 @@ impl AddressRule {
         Some(Self { net, ports })
     }
 
-    /// Whether `address` is one of these.
+    /// Whether the rule matches `address`.
     pub fn holds(&self, address: SocketAddr) -> bool {
         self.net.is_none_or(|net| net.contains(&address.ip().to_canonical()))
             && (self.ports.is_empty() || self.ports.iter().any(|one| one.contains(&address.port())))
@@ -62,8 +62,8 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
 }
 
 impl SocksRules {
-    /// Whether the proxy connects to `address`. What only this machine or its link can reach has
-    /// to be allowed by name where strangers may come.
+    /// Whether the proxy connects to `address`. On a proxy that is open to other machines, loopback
+    /// and link-local targets must be allowed explicitly.
     pub fn may_reach(&self, address: SocketAddr) -> bool {
         if self.deny.iter().any(|rule| rule.holds(address)) {
             return false;
@@ -74,7 +74,7 @@ impl SocksRules {
         self.is_private() || !is_local(address.ip().to_canonical())
     }
 
-    /// Whether nothing is said of who may use it and what for: then only this machine may.
+    /// Whether neither users nor allowed targets are configured: then only this machine may use it.
     pub fn is_private(&self) -> bool {
         self.users.is_empty() && self.allow.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Which way out of a pipeline a connection or a call takes.
+//! Choice of the upstream group for a connection or a call.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::routes::Fits;
 use crate::snapshot::Pipeline;
 
 impl Pipeline {
-    /// Its upstreams, by the ways that lead there.
+    /// All upstream groups of the pipeline: the default one, then those of its routes.
     pub fn groups(&self) -> impl Iterator<Item = &Arc<Group>> {
         std::iter::once(&self.upstream).chain(self.routes.iter().map(|route| &route.upstream))
     }
 
-    /// The way for a call of this service, method, version and group; empty if there is none. Which
-    /// method it is does not count for `$echo`, by which consumers ask whether a service is there.
+    /// The upstream group for a call of this service, method, version and group; empty texts where
+    /// there is none. The method is ignored for `$echo`, by which consumers probe a service.
     pub fn way_of_call(&self, call: [&str; 4]) -> &Arc<Group> {
         let route = self.routes.iter().find(|route| match &route.fits {
             Fits::Call { service, method, version, group } => {
@@ -30,8 +30,8 @@ impl Pipeline {
         route.map_or(&self.upstream, |route| &route.upstream)
     }
 
-    /// The way for a client that asks for the server `name` and offers to speak `protocols`; empty
-    /// if there is none.
+    /// The upstream group for a client whose TLS hello names the server `name` and offers
+    /// `protocols`; empty if there is none.
     pub fn way_of_hello(&self, name: Option<&str>, protocols: &[&[u8]]) -> &Arc<Group> {
         let route = self.routes.iter().find(|route| match &route.fits {
             Fits::Hello { sni, alpn } => {

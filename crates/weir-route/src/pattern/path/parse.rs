@@ -1,4 +1,4 @@
-//! Text to [`PathPattern`]: the grammar of Spring's `InternalPathPatternParser`.
+//! Parser of path patterns: the grammar of Spring's `InternalPathPatternParser`.
 
 use super::pieces::plain;
 use super::{PathPattern, Segment, SegmentShape};
@@ -6,14 +6,14 @@ use crate::pattern::PatternError;
 use crate::pattern::glob::{Glob, Item};
 use weir_regex::{Flags, RegexCache, check_syntax, quote};
 
-/// Longest pattern accepted, in bytes.
+/// Maximum length of a pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = u16::MAX as usize;
 
 impl PathPattern {
     /// Compiles `text`. Regular expressions are shared through `regexes`.
     ///
     /// # Errors
-    /// Where and why `text` is not a path pattern.
+    /// Position and reason if `text` is not a path pattern.
     pub fn parse(text: &str, regexes: &RegexCache) -> Result<Self, PatternError> {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::new(0, "the pattern is longer than 65,535 bytes"));
@@ -51,7 +51,7 @@ impl PathPattern {
     }
 }
 
-/// Where the segment that starts at `start` ends: at the next `/` outside a variable.
+/// End of the segment that starts at `start`: the next `/` outside a variable.
 fn segment_end(text: &str, start: usize) -> Result<usize, PatternError> {
     let mut at = start;
     while let Some(byte) = text.as_bytes().get(at) {
@@ -69,7 +69,7 @@ fn segment_end(text: &str, start: usize) -> Result<usize, PatternError> {
     Ok(text.len())
 }
 
-/// Where the `}` of the variable is whose `{` is at `open`.
+/// Position of the `}` of the variable whose `{` is at `open`.
 fn variable_end(text: &str, open: usize) -> Result<usize, PatternError> {
     let unclosed = |at| {
         PatternError::new(at, "a variable is not closed by `}` within its segment")
@@ -107,7 +107,7 @@ enum Piece<'a> {
     Rest { name: &'a str },
 }
 
-/// Checks a segment; gives its shape if it has one.
+/// Checks a segment and returns its shape, if it has one.
 fn parse_segment<'a>(
     text: &'a str,
     range: std::ops::Range<usize>,
@@ -168,7 +168,7 @@ fn pieces(text: &str, range: std::ops::Range<usize>) -> Result<Vec<Piece<'_>>, P
     Ok(pieces)
 }
 
-/// What stands between `{` and `}`.
+/// Parses the text between `{` and `}`.
 fn variable(text: &str, range: std::ops::Range<usize>) -> Result<Piece<'_>, PatternError> {
     let inside = text.get(range.clone()).unwrap_or_default();
     if let Some(name) = inside.strip_prefix('*') {
@@ -188,7 +188,7 @@ fn variable(text: &str, range: std::ops::Range<usize>) -> Result<Piece<'_>, Patt
     Ok(Piece::Variable { name, regex: Some((column, regex)) })
 }
 
-/// Names are Java identifiers that may also hold `-`; the empty name is accepted, as by Spring.
+/// Names are Java identifiers that may also contain `-`; like Spring, accepts the empty name.
 fn check_name(name: &str, column: usize) -> Result<(), PatternError> {
     for (at, char) in name.char_indices() {
         let start = char.is_alphabetic() || char == '_' || char == '$';
@@ -252,7 +252,7 @@ fn regex_shape(
     Ok(SegmentShape::Regex { regex, variables: variables.into(), broken })
 }
 
-/// `rests` are where a `**` or `{*name}` stands in a pattern of segments from `first` to `end`.
+/// `rests` are the positions of `**` or `{*name}` in a pattern of segments from `first` to `end`.
 fn check_rests(
     rests: &[std::ops::Range<usize>],
     first: usize,

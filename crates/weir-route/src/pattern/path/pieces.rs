@@ -1,4 +1,4 @@
-//! Literal text that the segments of a pattern demand.
+//! Segments of path patterns.
 
 use std::borrow::Cow;
 
@@ -7,27 +7,27 @@ use weir_regex::{JavaRegex, RegexError, Required};
 use crate::pattern::glob::Glob;
 use crate::vars::Vars;
 
-/// What one segment of a pattern demands.
+/// Condition on one segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Segment<'a> {
-    /// Exactly this decoded text. Empty: the segment behind a trailing `/`, or between `//`.
+    /// Exactly this decoded text. Empty for the segment after a trailing `/`, or between `//`.
     Literal(&'a str),
-    /// Any one segment that is not empty; `*` (no variable) as the last segment takes an empty one
-    /// too, so `/a/*` matches `/a/`.
+    /// Any one segment that is not empty. `*` (no variable) as the last segment also matches an
+    /// empty one, so `/a/*` matches `/a/`.
     One {
-        /// Name of the variable it captures.
+        /// Name of the captured variable.
         variable: Option<&'a str>,
     },
     /// One non-empty segment of a certain shape: `a*`, `?`, `pre{v}post`, `{v:regex}`.
     Shape(&'a SegmentShape),
-    /// Any number of segments, none too. First or last in a pattern, and only once.
+    /// Any number of segments, including none. First or last in a pattern, and only once.
     Rest {
-        /// Name of the variable it captures.
+        /// Name of the captured variable.
         variable: Option<&'a str>,
     },
 }
 
-/// The shape of one segment and the variables it captures.
+/// The shape of one segment, with its variables.
 #[derive(Clone, Debug)]
 pub enum SegmentShape {
     /// `a*b`, `?`, `pre{v}post`: no regular expression needed.
@@ -38,8 +38,7 @@ pub enum SegmentShape {
         regex: JavaRegex,
         /// Names of the variables, in order of their groups.
         variables: Box<[Box<str>]>,
-        /// The expressions have groups of their own: SCG fails at every match, so it never
-        /// matches.
+        /// The expressions contain groups: SCG fails at every match, so it never matches.
         broken: bool,
     },
 }
@@ -47,9 +46,9 @@ pub enum SegmentShape {
 /// The segments of a pattern in order, from either end.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
-    /// What is left of the text; `None` behind its end, and for a pattern that cannot match.
+    /// The remaining text; `None` after its end, and for a pattern that cannot match.
     texts: Option<&'a str>,
-    /// Shapes of the segments between the two ends.
+    /// Shapes of the segments between both ends.
     shapes: std::slice::Iter<'a, SegmentShape>,
 }
 
@@ -76,7 +75,7 @@ impl SegmentShape {
         }
     }
 
-    /// Plain text that every segment or label of this shape has; `None` if there is none.
+    /// Plain text in every segment or label of this shape; `None` if there is none.
     pub(crate) fn required(&self) -> Option<Cow<'_, Required>> {
         match self {
             Self::Glob(glob) => glob.required().map(Cow::Owned),
@@ -130,7 +129,7 @@ impl DoubleEndedIterator for Segments<'_> {
     }
 }
 
-/// What a segment of this text demands; `None` if it has a shape.
+/// The segment of this text; `None` if it has a shape.
 #[inline]
 pub(super) fn plain(text: &str) -> Option<Segment<'_>> {
     if !text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'{')) {

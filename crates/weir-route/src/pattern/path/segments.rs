@@ -1,17 +1,17 @@
-//! A request path cut into decoded segments, once per request.
+//! Decoded segments of a request path, computed once per request.
 
 use weir_wire::{each_place, has_either};
 
 /// The segments of one path: percent-decoded, without `;parameters`. Reuse one value for many
-/// requests: nothing is freed.
+/// requests: its memory is kept.
 ///
-/// `/a/b` has the segments `a`, `b`; `/a/` has `a` and an empty one; `/` one empty segment; an
-/// empty path none. `%2F` stays inside its segment.
+/// `/a/b` has the segments `a`, `b`; `/a/` has `a` and an empty one; `/` has one empty segment; an
+/// empty path has none. `%2F` stays inside its segment.
 #[derive(Clone, Debug, Default)]
 pub struct PathSegments {
     /// Each segment with a `/` before it.
     text: String,
-    /// Where each segment ends in `text`; it starts one behind the end of the one before.
+    /// End of each segment in `text`; the next one starts one byte later, after its `/`.
     ends: Vec<u32>,
     plain: bool,
     rooted: bool,
@@ -27,14 +27,15 @@ impl PathSegments {
 
     /// Replaces the segments by those of `raw`, a raw path without query.
     pub fn read(&mut self, raw: &[u8]) {
-        // A path is read again when its head was parsed, and many requests ask for the same.
+        // The path is parsed again after its head is complete, and consecutive paths are often
+        // equal.
         if self.plain && raw == self.text.as_bytes() && !raw.is_empty() {
             return;
         }
         self.ends.clear();
         self.rooted = raw.is_empty() || raw.first() == Some(&b'/');
         self.plain = !has_either(raw, b'%', b';');
-        // Copied before it is checked: from where a copy begins, more of it is checked at once.
+        // Copied before the check, which is faster on the aligned copy.
         let mut text = std::mem::take(&mut self.text).into_bytes();
         text.clear();
         if self.plain && raw.first() == Some(&b'/') {
@@ -42,7 +43,7 @@ impl PathSegments {
         }
         self.text = String::from_utf8(text).unwrap_or_default();
         let Some(rest) = raw.strip_prefix(b"/") else { return };
-        // It has escapes or parameters, or is no UTF-8.
+        // The path has escapes or parameters, or is not UTF-8.
         if self.text.is_empty() {
             return self.read_decoding(rest);
         }
@@ -73,7 +74,7 @@ impl PathSegments {
         self.ends.len()
     }
 
-    /// Whether there is none: an empty path, or one without a leading `/`.
+    /// Whether there are no segments: an empty path, or one without a leading `/`.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -92,7 +93,7 @@ impl PathSegments {
     }
 
     /// Whether the raw path has neither `%` nor `;`: then [`PathSegments::text`] equals it, and no
-    /// segment holds a `/`.
+    /// segment contains a `/`.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
