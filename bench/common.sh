@@ -1,5 +1,7 @@
 # What the scripts beside this have in common; they source it. Sets weir (the program), work (a
 # folder) and pids (processes): both are gone when the script ends.
+# `--help` shows what the script is about: the comment at its start.
+case ${1-} in -h | --help) awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0"; exit ;; esac
 weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
 [ -x "$weir" ] || {
   echo "error: no program $weir: make it by \`cargo build --release\`, or name one with WEIR=PATH" >&2
