@@ -2,31 +2,15 @@
 
 use std::cell::OnceCell;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::definition::PATH;
 use crate::request::{Call, form_pairs};
 use crate::respond::text::text_of;
 
 /// What a value within a URL may not hold as it is; a value that the URL begins with is one itself.
-const WITHIN: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'&')
-    .add(b'+')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
+const WITHIN: &AsciiSet = &PATH.add(b'&').add(b'+');
 
 /// A text with expressions: `http://a/{$request.body#/id}`, or one alone.
 #[derive(Clone, Debug, PartialEq)]

@@ -116,7 +116,7 @@ impl Place {
 }
 
 /// Characters that must be encoded in the path of a URI.
-const PATH: &AsciiSet = &CONTROLS
+pub(crate) const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'#')

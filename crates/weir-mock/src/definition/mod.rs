@@ -21,7 +21,7 @@ pub use documents::{Load, ReadError, ReadErrors};
 pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Outgoing, Warning};
 
-pub(crate) use documents::{Documents, Place, ROOT};
+pub(crate) use documents::{Documents, PATH, Place, ROOT};
 pub(crate) use har::is_field_kept;
 pub(crate) use model::{
     Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
