@@ -292,7 +292,7 @@ async fn a_response_that_a_filter_collects_waits_for_its_bandwidth() {
 async fn bodies_of_requests_that_wait_arrive_whole() {
     let origin = Origin::start().await;
     let gateway =
-        gateway(&origin, "Throttle=slow", "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }");
+        gateway(&origin, "Throttle=slow", "weir.limits:\n  slow: { rate: 1/h, max-wait: 1000h }");
     assert_eq!(get(gateway.address(), "/a").await.status, 200);
     let body = "y".repeat(20_000);
     let post = format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n{body}");
