@@ -53,6 +53,7 @@ pub use imports::{
 };
 pub use loaded::{Loaded, Loader};
 pub use mocks::{CommonMocks, FileAccess};
+pub use pipelines::DUBBO_SHARING;
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,

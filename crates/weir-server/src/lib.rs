@@ -45,7 +45,7 @@ pub use inquiries::{INQUIRIES_MAX, Inquiries, Inquiry};
 pub use listener::{BindError, SocketBuffer, SocketBuffers};
 pub use metrics::{Metrics, WorkerCounters};
 pub use pacer::{arm_if, now_ns, set_limits};
-pub use pipeline::PipelineStatus;
+pub use pipeline::{DUBBO_CALL_MS_MAX, PipelineStatus};
 pub use recorder::{
     Kept, NotRecorded, Recorder, Recording, RecordingBounds, RecordingEnd, RecordingScope,
 };

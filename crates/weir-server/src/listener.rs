@@ -1,5 +1,6 @@
 //! Listening sockets.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -18,7 +19,7 @@ pub struct BindError {
     /// Why.
     pub cause: io::Error,
     /// The setting that has it.
-    pub setting: &'static str,
+    pub setting: Cow<'static, str>,
 }
 
 impl std::fmt::Display for BindError {
@@ -29,7 +30,7 @@ impl std::fmt::Display for BindError {
                 write!(f, "; end the process that has it or choose another with {}", self.setting)
             }
             io::ErrorKind::PermissionDenied => {
-                let setting = self.setting;
+                let setting = &self.setting;
                 write!(f, "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose {setting}")
             }
             io::ErrorKind::AddrNotAvailable => {
@@ -43,7 +44,7 @@ impl std::fmt::Display for BindError {
 impl std::error::Error for BindError {}
 
 /// Socket options of listeners, inherited by the connections they accept.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     /// Connections that may wait to be accepted.
     pub(crate) backlog: u32,
@@ -57,7 +58,7 @@ pub(crate) struct Asked {
     /// `TCP_NOTSENT_LOWAT`, if not left to the system.
     pub(crate) unsent_bytes: Option<u32>,
     /// The setting that has the address, for errors.
-    pub(crate) setting: &'static str,
+    pub(crate) setting: Cow<'static, str>,
 }
 
 /// Size of a socket buffer: as requested, and as granted by the system.
@@ -108,7 +109,7 @@ pub(crate) struct Bound {
 /// # Errors
 /// See [`BindError`].
 pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<Bound, BindError> {
-    let fail = |cause| BindError { address, cause, setting: asked.setting };
+    let fail = |cause| BindError { address, cause, setting: asked.setting.clone() };
     if address.port() != 0 && count > 1 {
         let probe = socket(address, false).map_err(fail)?;
         probe.bind(&address.into()).map_err(fail)?;

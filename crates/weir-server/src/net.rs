@@ -176,6 +176,18 @@ impl Socket {
         }
     }
 
+    fn peek_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0 {
+            State::Fresh(stream) => Ok(recv(stream, buffer, RecvFlags::PEEK)?.1),
+            // What was looked at can still be read, however little it was.
+            State::Watched(watched) => {
+                watched.try_read(|stream| Ok(recv(stream, buffer, RecvFlags::PEEK)?.1))
+            }
+            State::Nobody => Err(io::ErrorKind::WouldBlock.into()),
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
     fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL;
         match &self.0 {
@@ -260,6 +272,12 @@ fn poll_writing(
 /// Reads once into `buffer`; `Ok(0)` is the end of the stream.
 pub(crate) fn poll_read(socket: &mut Socket, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
     poll_reading(socket, |socket| socket.read_now(buffer))
+}
+
+/// Copies received bytes into `buffer` and leaves them to be read; `Ok(0)` is the end of the
+/// stream.
+pub(crate) fn poll_peek(socket: &mut Socket, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    poll_reading(socket, |socket| socket.peek_now(buffer))
 }
 
 /// Writes once; there must be something to write.

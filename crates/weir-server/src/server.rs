@@ -82,7 +82,7 @@ impl Server {
             receive_bytes: settings.receive_buffer_bytes,
             send_bytes: settings.send_buffer_bytes,
             unsent_bytes: Some(settings.unsent_bytes_max),
-            setting: "server.port",
+            setting: "server.port".into(),
         };
         let bound = match settings.serves_http {
             true => Some(bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?),

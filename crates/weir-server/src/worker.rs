@@ -36,6 +36,9 @@ const IDLE_MS_MIN: u64 = 1_000;
 
 /// Read size for a head while requests wait at a limit: enough for most heads.
 const HEAD_READ_BYTES: usize = 2 * 1024;
+/// With more waiting requests than this, memory of a waiting request matters more than the time
+/// it takes to save it.
+const CROWD: usize = 128;
 
 /// The snapshot of a request. The inner `Arc` is cloned once per worker: cloning it per request
 /// would make all workers write to one cache line.
@@ -172,6 +175,11 @@ impl Worker {
     /// well, with all that was read of its body.
     pub(crate) fn head_read_max(&self) -> usize {
         if self.waiting.get() > 0 { HEAD_READ_BYTES } else { usize::MAX }
+    }
+
+    /// Whether so many requests wait at a limit that each of them is kept as small as possible.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.waiting.get() > CROWD
     }
 
     /// 64 random bits (splitmix64).

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_config::{Category, Checked, DEVIATIONS, Loaded, Severity, Style, to_json};
+use weir_config::{Category, Checked, DEVIATIONS, Format, Loaded, Severity, Style, to_json};
 
 use weir_server::{FilesPlan, files_max_raised, files_plan};
 
@@ -163,11 +163,22 @@ fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
                 false => "no routes (the locator has no registry to ask: name one)",
             }
         }
+        (false, 0) if is_ini(loaded) => {
+            "no pipelines: write `[pipeline.NAME]` with `listen`, and a module `name = proxy` \
+             with `upstream` behind it"
+        }
         (false, 0) => {
             "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
         }
         (false, _) => "fine",
     }
+}
+
+/// Whether what was read is an ini file, which can hold pipelines only.
+fn is_ini(loaded: &Loaded) -> bool {
+    let sources = loaded.sources();
+    let is_ini = |name| Format::of_name(name) == Some(Format::Ini);
+    (0..sources.len()).any(|n| is_ini(sources.name(n as u32)))
 }
 
 /// The deviations of weir for this configuration, one line each; with `all`, the remedies and the

@@ -93,8 +93,11 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
                 return Err(Failure::bad_request(why));
             }
             _ => set_limit(&mut limit, name, &text).map_err(|why| {
-                let fields = LIMIT_FIELDS.join(", ");
-                Failure::bad_request(format!("{name}: {why} (besides {fields}: paused, flush)"))
+                let is_known = LIMIT_FIELDS.contains(&name.as_str());
+                Failure::bad_request(match is_known {
+                    true => format!("{name}: {why}"),
+                    false => format!("{name}: {why}; paused, flush"),
+                })
             })?,
         }
     }

@@ -14,13 +14,11 @@ const OF_SHARED: &[&str] = &["connections", "calls", "backlog"];
 
 /// Default maximum size of a body in bytes, as in Dubbo itself.
 const BODY_MAX: usize = 8 * 1024 * 1024;
-/// Default number of connections to a provider; a consumer of Dubbo has one, too.
-const CONNECTIONS_MAX: usize = 1;
-/// Default number of concurrent calls. More than a provider's default of 200 threads: further calls
-/// wait in its queue.
-const CALLS_MAX: usize = 4_096;
-/// Default number of bytes that may wait for one consumer.
-const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Default bounds of shared connections. A consumer of Dubbo has one connection to a provider, too.
+/// There may be more concurrent calls than a provider's default of 200 threads: further ones wait in
+/// its queue.
+pub const DUBBO_SHARING: Sharing =
+    Sharing { connections_max: 1, calls_max: 4_096, backlog_bytes_max: 4 * 1024 * 1024 };
 
 /// `dubbo`.
 pub(super) fn settings(fields: &mut Fields<'_, '_>) -> DubboSettings {
@@ -38,14 +36,14 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> DubboSettings {
         below.value(name, "a size from `1KB` to `256MB`", read).unwrap_or(default)
     };
     let body_max = bytes("max", BODY_MAX);
-    let backlog_bytes_max = bytes("backlog", BACKLOG_BYTES_MAX);
+    let backlog_bytes_max = bytes("backlog", DUBBO_SHARING.backlog_bytes_max);
     let mut number = |name: &str, most: usize, default: usize| {
         let expected = format!("a whole number from 1 to {most}");
         let read = |text: &str| text.parse().ok().filter(|count| (1..=most).contains(count));
         below.value(name, &expected, read).unwrap_or(default)
     };
-    let connections_max = number("connections", 64, CONNECTIONS_MAX);
-    let calls_max = number("calls", 65_536, CALLS_MAX);
+    let connections_max = number("connections", 64, DUBBO_SHARING.connections_max);
+    let calls_max = number("calls", 65_536, DUBBO_SHARING.calls_max);
     let truth = |text: &str| text.parse::<bool>().ok();
     let is_shared = below.value("shared", "`true` or `false`", truth).unwrap_or(false);
     let sharing = is_shared.then_some(Sharing { connections_max, calls_max, backlog_bytes_max });

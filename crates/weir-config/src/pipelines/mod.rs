@@ -10,6 +10,7 @@ mod routes;
 mod socks;
 mod upstreams;
 
+pub use dubbo::DUBBO_SHARING;
 pub(crate) use dubbo::FIELDS as DUBBO_FIELDS;
 pub(crate) use frame::FIELDS as FRAME_FIELDS;
 pub(crate) use read::pipelines;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_balance::Directory;
 use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
-use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol};
+use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
 
 use super::escape::unescape;
 use super::upstreams::{Address, addresses, balance, group, missing};
@@ -59,34 +59,41 @@ pub(crate) fn pipelines(
     directory: &Directory,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<Pipeline>> {
-    let mut all: Vec<Arc<Pipeline>> = Vec::new();
+    let mut all = Vec::new();
+    let mut listeners = own_listeners(compiler.settings());
     for (id, nodes) in written(layers, problems) {
         let what = format!("pipeline '{id}'");
         let fields = Fields::new(layers, nodes, what, problems);
         let mut reading = Reading { fields, compiler, directory, id };
         let Some(pipeline) = reading.pipeline() else { continue };
         for address in &pipeline.listen {
-            let other = all.iter().find(|other| clash(&other.listen, *address));
-            if let Some(other) = other {
-                let message = format!("`{address}` is where pipeline '{}' listens", other.id);
+            if let Some((who, _)) = listeners.iter().find(|(_, other)| clash(*other, *address)) {
+                let message = format!("`{address}` is where {who} listens");
                 let at = reading.fields.at();
                 reading.fields.wrong(at, message, "give each pipeline an address of its own");
             }
+            listeners.push((format!("pipeline '{}'", pipeline.id), *address));
         }
         all.push(Arc::new(pipeline));
     }
     all
 }
 
-/// Whether a listener on `address` conflicts with one of `others`.
-fn clash(others: &[SocketAddr], address: SocketAddr) -> bool {
-    others.iter().any(|other| {
-        address.port() != 0
-            && other.port() == address.port()
-            && (other.ip() == address.ip()
-                || other.ip().is_unspecified()
-                || address.ip().is_unspecified())
-    })
+/// The addresses that the gateway listens on besides its pipelines, each with what it is for.
+fn own_listeners(settings: &Settings) -> Vec<(String, SocketAddr)> {
+    let main = settings.serves_http.then_some(settings.listen);
+    let main = main.map(|address| ("the gateway itself (`server.port`)".to_owned(), address));
+    let admin = settings.management.listen();
+    main.into_iter()
+        .chain(admin.map(|address| ("the admin API (`weir.admin.port`)".to_owned(), address)))
+        .collect()
+}
+
+/// Whether listeners on both addresses conflict.
+fn clash(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_same =
+        one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && is_same
 }
 
 /// The nodes of each pipeline, by id, from the highest layer down.

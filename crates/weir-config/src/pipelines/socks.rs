@@ -66,9 +66,11 @@ fn addresses(fields: &mut Fields<'_, '_>, name: &str) -> Vec<AddressRule> {
         _ => vec![node],
     };
     let mut rules = Vec::new();
+    let mut is_empty = true;
     for node in nodes {
         let Written { text, at } = fields.text_of(node);
         for part in text.split_whitespace() {
+            is_empty = false;
             match AddressRule::parse(part) {
                 Some(rule) => rules.push(rule),
                 None => {
@@ -79,7 +81,7 @@ fn addresses(fields: &mut Fields<'_, '_>, name: &str) -> Vec<AddressRule> {
             }
         }
     }
-    if rules.is_empty() {
+    if is_empty {
         fields.wrong(node.span(), format!("`{name}` names no address"), "remove it, or fill it");
     }
     rules

@@ -83,6 +83,58 @@ fn a_late_release_catches_up_and_never_exceeds_what_is_owed() {
 }
 
 #[test]
+fn after_a_late_release_a_hundred_milliseconds_have_what_is_owed_and_no_more() {
+    // 50 are due in 100 ms, one more on the edge, and those that are owed.
+    for (late_ms, most) in [(0, 51), (1, 51), (2, 52), (4, 53), (6, 54)] {
+        let valve = Valve::new("a", rate("500/s"));
+        (0..200).for_each(|_| drop(valve.arrive(one(1), SECOND)));
+        let mut times = vec![SECOND];
+        while times.len() < 200 {
+            let due = SECOND + times.len() as u64 * 2 * MS;
+            // One release is late.
+            let now = if times.len() == 100 { due + late_ms * MS } else { due };
+            valve.release(now);
+            times.resize(valve.counts().admitted as usize, now);
+        }
+        let in_100_ms =
+            |from: u64| times.iter().filter(|time| (from..=from + 100 * MS).contains(time)).count();
+        assert_eq!(times.iter().map(|from| in_100_ms(*from)).max(), Some(most), "{late_ms}");
+        assert_eq!(times.last(), Some(&(SECOND + 199 * 2 * MS)), "none is lost");
+    }
+}
+
+#[test]
+fn slots_are_lost_only_when_nobody_waits_for_them() {
+    // Clients need 3 ms to ask again, and a release comes 1 ms late: 64 of them can ask 16,000
+    // times a second, 128 of them for more than 20,000.
+    for (clients, is_exact) in [(64, false), (128, true)] {
+        let valve = Valve::new("a", rate("20000/s"));
+        let mut back: std::collections::VecDeque<(u64, usize)> = [(SECOND, clients)].into();
+        let (mut passed, mut due, mut now) = (0, None, SECOND);
+        while now < 2 * SECOND {
+            let next = back.front().map(|(at, _)| *at);
+            let release = due.map(|due: u64| due.max(now) + MS);
+            now = release.into_iter().chain(next).min().expect("something comes");
+            if next == Some(now) {
+                for _ in 0..back.pop_front().map_or(0, |(_, count)| count) {
+                    if let Admission::Wait(_, at) = valve.arrive(one(1), now) {
+                        due = at.or(due);
+                    }
+                }
+            } else {
+                due = valve.release(now);
+            }
+            let admitted = valve.counts().admitted as usize;
+            if admitted > passed {
+                back.push_back((now + 3 * MS, admitted - passed));
+                passed = admitted;
+            }
+        }
+        assert_eq!(passed.abs_diff(20_000) < 40, is_exact, "{clients}: {passed}");
+    }
+}
+
+#[test]
 fn a_rest_earns_a_burst_and_no_more() {
     let settings = LimitSettings { burst: 5, ..rate("10/s") };
     let valve = Valve::new("a", settings);

@@ -57,6 +57,9 @@ pub(super) async fn wait(
 ) -> Result<Option<Box<LocalResponse>>, ProxyError> {
     let started = now_ns();
     worker.waiting.update(|count| count + 1);
+    if worker.is_crowded() {
+        x.shed();
+    }
     let mut place = Place { worker, valve: &ticket.valve, slot: &slot, left: false };
     worker.deadlines.refresh();
     client.deadline.set(LOOK);

@@ -21,7 +21,7 @@ use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::yield_now;
 use crate::metrics::OpenConnection;
-use crate::net::{Socket, poll_read};
+use crate::net::{Socket, poll_peek, poll_read};
 use crate::worker::{HeldSnapshot, Worker};
 
 /// How long an idle connection is kept once draining begins, for a request that may be in flight.
@@ -158,9 +158,17 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
     let mut graced = false;
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, scratch.buffer_of(worker.head_read_max())) {
-            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Closed),
-            Poll::Ready(Ok(count)) => {
+        let buffer = scratch.buffer_of(worker.head_read_max());
+        let polled = match worker.is_crowded() {
+            true => poll_peek(&mut client.stream, buffer).map_ok(|count| (count, true)),
+            false => poll_read(&mut client.stream, buffer).map_ok(|count| (count, false)),
+        };
+        match polled {
+            Poll::Ready(Ok((0, _)) | Err(_)) => return Poll::Ready(First::Closed),
+            Poll::Ready(Ok((count, true))) => {
+                return Poll::Ready(only_head(worker, client, &mut scratch, count));
+            }
+            Poll::Ready(Ok((count, false))) => {
                 return Poll::Ready(first_head(worker, client, &mut scratch, count));
             }
             Poll::Pending => {}
@@ -178,6 +186,27 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
         if over { Poll::Ready(First::Closed) } else { Poll::Pending }
     })
     .await
+}
+
+/// Takes the head out of `count` bytes that were looked at: what is behind it stays with the
+/// system, where it costs this process no memory while the request waits.
+fn only_head(
+    worker: &Worker,
+    client: &mut Client,
+    scratch: &mut ReadBuffer,
+    count: usize,
+) -> First {
+    let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
+    let limits = &snapshot.settings.head_limits;
+    let len = match parse_request(scratch.read(count), &mut x.request, limits) {
+        Ok(Parsed::Complete { consumed, .. }) => consumed,
+        Ok(Parsed::Partial) | Err(_) => count,
+    };
+    worker.give_exchange(x);
+    match poll_read(&mut client.stream, scratch.buffer_of(len)) {
+        Poll::Ready(Ok(read)) if read == len => first_head(worker, client, scratch, len),
+        Poll::Ready(_) | Poll::Pending => First::Closed,
+    }
 }
 
 fn first_head(

@@ -89,21 +89,37 @@ pub(super) async fn waited<'s>(
             Some(local) => return Ok(Step::Answer(Some(route), local)),
             None => None,
         },
-        Awaited::Answer(question) => Some(match *question {
-            Question::Content => look(worker, client, x, framing, &snapshot.settings).await?,
-            Question::Grpc(call) => {
-                // Never where a filter would send it, as in SCG.
-                let To::Target(target, service) = pick(worker, client, x, route)? else {
-                    let what = "JsonToGrpc has no server to call";
-                    return Err(ProxyError::with(ErrorKind::Filter, what));
-                };
-                let to = (target.into_owned(), service);
-                grpc::call(worker, client, x, snapshot, route, to, call).await?
-            }
-            question => ask(worker, client, question).await?,
-        }),
+        // Apart, so that a request in a queue does not take the room of one that asks.
+        Awaited::Answer(question) => {
+            Some(Box::pin(answered(worker, client, x, snapshot, framing, route, *question)).await?)
+        }
     };
     run_filters(worker, client, x, snapshot, route, filtering, (from, answer))
+}
+
+/// The answer to a filter's question.
+async fn answered(
+    worker: &Worker,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    framing: &mut RequestFraming,
+    route: &Route<RouteTarget>,
+    question: Question,
+) -> Result<Answer, ProxyError> {
+    match question {
+        Question::Content => look(worker, client, x, framing, &snapshot.settings).await,
+        Question::Grpc(call) => {
+            // Never where a filter would send it, as in SCG.
+            let To::Target(target, service) = pick(worker, client, x, route)? else {
+                let what = "JsonToGrpc has no server to call";
+                return Err(ProxyError::with(ErrorKind::Filter, what));
+            };
+            let to = (target.into_owned(), service);
+            grpc::call(worker, client, x, snapshot, route, to, call).await
+        }
+        question => ask(worker, client, question).await,
+    }
 }
 
 /// Applies the CORS and forwarding rules and the filters of its route to a request. Not `async`, so

@@ -149,7 +149,7 @@ impl PipelineSet {
             receive_bytes: settings.receive_buffer_bytes,
             send_bytes: settings.send_buffer_bytes,
             unsent_bytes: Some(settings.unsent_bytes_max),
-            setting: "listen",
+            setting: format!("`listen` of pipeline '{}'", one.checked.current.load().id).into(),
         };
         let bound = bind(asked, self.workers.len(), &options)?;
         let (stop, stopped) = watch::channel(Phase::Serving);

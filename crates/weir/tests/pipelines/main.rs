@@ -4,6 +4,7 @@ mod dubbo;
 mod frame;
 mod peers;
 mod seed;
+mod sharing;
 mod socks;
 mod tcp;
 

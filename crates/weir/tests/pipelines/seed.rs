@@ -95,6 +95,11 @@ fn what_is_wrong_is_shown_at_its_place() {
         (TCP.replace("[module.upstream]", "[modul]"), "no section of a pipeline", "proxy.ini:4:1"),
         (TCP.replace("192.168.122.150:80", "nowhere"), "`nowhere` is no address", "proxy.ini:6:12"),
         (TCP.replace("0.0.0.0:8080", "here"), "`here` is no address", "proxy.ini:2:10"),
+        (
+            TCP.replace("0.0.0.0:8080", "127.0.0.1:9090"),
+            "`127.0.0.1:9090` is where the admin API",
+            "proxy.ini:1:1",
+        ),
         (http(&tap("0")), "0", "proxy.ini:9:9"),
         (http(&tap("many")), "many", "proxy.ini:9:9"),
         (

@@ -71,6 +71,12 @@ impl Inbox {
         std::mem::take(&mut *self.returned.borrow_mut())
     }
 
+    /// The responses that wait here.
+    #[cfg(test)]
+    pub(super) fn response(&self) -> Vec<u8> {
+        self.bytes.borrow().clone()
+    }
+
     fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();

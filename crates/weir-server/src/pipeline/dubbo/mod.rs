@@ -10,6 +10,8 @@ mod message;
 mod shared;
 mod sharer;
 
+pub use shared::DUBBO_CALL_MS_MAX;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;

@@ -27,7 +27,7 @@ use crate::pipeline::turn::Held;
 use crate::worker::Worker;
 
 /// How long a call may be without a response before its place is given up.
-const CALL_MS_MAX: u64 = 10 * 60 * 1_000;
+pub const DUBBO_CALL_MS_MAX: u64 = 10 * 60 * 1_000;
 
 /// The connections that the consumers of one listener share on one worker.
 #[derive(Default)]
@@ -223,7 +223,7 @@ async fn serve(mut listed: Listed, body_max: usize, counters: Arc<PipelineCounte
                 return Poll::Ready(());
             }
             state.link.beat();
-            state.expire(worker.deadlines.now_ms());
+            expire(&mut state.calls, worker.deadlines.now_ms());
             beats.set(HEARTBEAT);
         }
         let mut state = listed.link.state.borrow_mut();
@@ -312,15 +312,6 @@ impl State {
         }
     }
 
-    /// Gives up calls that had no response for long.
-    fn expire(&mut self, now_ms: u64) {
-        let is_late = |waits: &Waits| now_ms.saturating_sub(waits.since_ms) >= CALL_MS_MAX;
-        for (_, waits) in self.calls.extract_if(|_, waits| is_late(waits)) {
-            let why = "weir: the provider did not answer within 10 minutes";
-            waits.caller.fail(&waits.head, Status::ServerTimeout, why);
-        }
-    }
-
     /// The connection is over: its calls have no response any more.
     fn end(&mut self, why: &str) {
         self.is_over = true;
@@ -328,5 +319,63 @@ impl State {
             waits.caller.fail(&waits.head, Status::ServerError, why);
         }
         self.crowd.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// Gives up calls that had no response for long.
+fn expire(calls: &mut HashMap<u64, Waits>, now_ms: u64) {
+    let is_late = |waits: &Waits| now_ms.saturating_sub(waits.since_ms) >= DUBBO_CALL_MS_MAX;
+    for (_, waits) in calls.extract_if(|_, waits| is_late(waits)) {
+        let why = "weir: the provider did not answer within 10 minutes";
+        waits.caller.fail(&waits.head, Status::ServerTimeout, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hashbrown::HashMap;
+    use weir_balance::{Balance, Group, Member};
+    use weir_filter::{Scheme, Target};
+    use weir_wire::dubbo::{HESSIAN2, Head, Status, parse_head};
+
+    use super::{DUBBO_CALL_MS_MAX, Waits, expire};
+    use crate::pipeline::dubbo::inbox::{Caller, Inbox};
+
+    #[test]
+    fn a_call_without_an_answer_is_failed_once_its_time_is_over() {
+        let target = Target::new(Scheme::Http, "10.0.0.1".into(), 20_880);
+        let member = Arc::new(Member::new(Arc::new(target)));
+        let group = Group::new(vec![(Arc::clone(&member), 1)], Balance::RoundRobin, 0);
+        let inbox = Inbox::new(1_024);
+        // By the ids of the provider; the consumer's are 10 more.
+        let mut calls: HashMap<u64, Waits> = [(1, 500), (2, 501)]
+            .map(|(id, since_ms)| {
+                let head = Head {
+                    is_request: true,
+                    two_way: true,
+                    event: false,
+                    serialization: HESSIAN2,
+                    status: 0,
+                    id: id + 10,
+                    body_len: 0,
+                };
+                let taken = group.take(&[], 0, 0).expect("the member");
+                let caller = Caller::new(&inbox);
+                (id, Waits { head, caller, since_ms, _taken: taken, held: None })
+            })
+            .into_iter()
+            .collect();
+        expire(&mut calls, DUBBO_CALL_MS_MAX + 499);
+        assert_eq!((calls.len(), inbox.calls(), inbox.response()), (2, 2, Vec::new()));
+        expire(&mut calls, DUBBO_CALL_MS_MAX + 500);
+        // Its place is free, here and at the provider.
+        assert_eq!((calls.len(), inbox.calls(), member.state(1, 0).active), (1, 1, 1));
+        assert!(calls.contains_key(&2));
+        let told = inbox.response();
+        let head = parse_head(&told, 1_024).ok().flatten().expect("a head");
+        assert_eq!((head.id, head.status), (11, Status::ServerTimeout as u8));
+        assert!(told.windows(10).any(|text| text == b"10 minutes"));
     }
 }
