@@ -1,4 +1,5 @@
-//! The cost of one more filter or predicate: a file, and two lines in `mod.rs`.
+//! The cost of one more filter, predicate or subcommand: a file, and two lines in the file that
+//! lists its kind.
 //!
 //! A list that names some of them ("those that change the path") is forgotten by who adds one. What
 //! a filter is, it says in its own file.
@@ -9,6 +10,7 @@ use weir_testkit::tree::root;
 const KINDS: &[(&str, &str)] = &[
     ("crates/weir-filter/src/filter/mod.rs", "filters! {"),
     ("crates/weir-route/src/predicate/mod.rs", "predicates! {"),
+    ("crates/weir/src/main.rs", "commands! {"),
 ];
 /// The `mod` line and the line of the macro.
 const LINES: usize = 2;
@@ -18,7 +20,7 @@ const NAMED: &[&str] = &[
     "Weight",
 ];
 
-/// Every filter or predicate that its kind's list names more often than need be.
+/// Every filter, predicate or subcommand that its kind's list names more often than need be.
 pub fn findings() -> Vec<String> {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap_or_default();
     KINDS.iter().flat_map(|(file, list)| check(file, &read(file), list)).collect()
@@ -64,7 +66,7 @@ mod tests {
     use super::{check, findings};
 
     #[test]
-    fn a_filter_or_predicate_is_one_file_and_two_lines() {
+    fn a_filter_predicate_or_subcommand_is_one_file_and_two_lines() {
         assert_eq!(findings(), Vec::<String>::new());
     }
 
