@@ -1,10 +1,13 @@
 //! The cost of one more filter, predicate or subcommand: a file, and two lines in the file that
-//! lists its kind.
+//! lists its kind. The cost of one more property of weir's own that sets a field of the settings: its
+//! row; no other code names it.
 //!
 //! A list that names some of them ("those that change the path") is forgotten by who adds one. What
 //! a filter is, it says in its own file.
 
-use weir_testkit::tree::root;
+use std::path::Path;
+
+use weir_testkit::tree::{files, root, shown};
 
 /// The file that lists each kind, and the macro that does.
 const KINDS: &[(&str, &str)] = &[
@@ -18,6 +21,27 @@ const LINES: usize = 2;
 const NAMED: &[&str] = &[
     // The index draws one route of each group.
     "Weight",
+];
+
+/// The files with the rows of properties.
+const ROWS: &str = "crates/weir-config/src/property";
+/// Properties that other code than their row names, too. This list only shrinks.
+const NAMED_PROPERTIES: &[&str] = &[
+    // Take effect at the next start: a reload compares the fields and tells by name.
+    "weir.server.acceptors",
+    "weir.server.backlog",
+    "weir.server.defer-accept",
+    "weir.server.pinning",
+    "weir.server.read-buffer-size",
+    "weir.server.receive-buffer-size",
+    "weir.server.send-buffer-size",
+    "weir.server.splice",
+    "weir.server.unsent-low-water-mark",
+    "weir.server.workers",
+    "weir.store.path",
+    // Read before the settings are, or whether they are written at all.
+    "weir.admin.port",
+    "weir.discovery.answer-bytes-max",
 ];
 
 /// Every filter, predicate or subcommand that its kind's list names more often than need be.
@@ -61,9 +85,67 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
+/// Every property that code names besides its row.
+pub fn property_findings() -> Vec<String> {
+    let sources: Vec<_> = files("crates", ".rs").into_iter().filter(|path| is_code(path)).collect();
+    let sources: Vec<(String, String)> = sources
+        .iter()
+        .map(|path| (shown(path), std::fs::read_to_string(path).unwrap_or_default()))
+        .collect();
+    let rows = sources.iter().filter(|(file, _)| file.starts_with(ROWS));
+    let names: Vec<_> = rows.flat_map(|(_, text)| properties(text)).collect();
+    if names.is_empty() {
+        return vec![format!("{ROWS}: no properties")];
+    }
+    let named_once = names.into_iter().filter(|name| !NAMED_PROPERTIES.contains(name));
+    named_once.filter_map(|name| elsewhere(name, &sources)).collect()
+}
+
+fn is_code(path: &Path) -> bool {
+    let shown = shown(path);
+    shown.contains("/src/") && !shown.contains("tests")
+}
+
+/// weir's own properties that set a field of the settings.
+fn properties(text: &str) -> impl Iterator<Item = &str> {
+    text.split("PropertySpec::").filter(|row| row.contains("Usage::Sets")).filter_map(|row| {
+        let name = row.split('"').nth(1)?;
+        name.starts_with("weir.").then_some(name)
+    })
+}
+
+fn elsewhere(name: &str, sources: &[(String, String)]) -> Option<String> {
+    let quoted = format!("\"{name}\"");
+    let places = sources.iter().flat_map(|(file, text)| {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.filter(|line| line.contains(&quoted)).map(|_| file.as_str())
+    });
+    let places: Vec<&str> = places.collect();
+    (places.len() > 1).then(|| format!("{name} is named in {}", places.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{check, findings};
+    use super::{check, elsewhere, findings, properties, property_findings};
+
+    #[test]
+    fn a_property_is_named_in_its_row_only() {
+        assert_eq!(property_findings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_property_named_elsewhere_is_found() {
+        let row = "PropertySpec::new(\n\"weir.a\", Kind::Bool, None, \"A.\", Usage::Sets(f))";
+        let read = "PropertySpec::new(\"weir.b\", Kind::Tree, None, \"B.\", Usage::Read)";
+        let rows = format!("{row}, {read}");
+        assert_eq!(properties(&rows).collect::<Vec<_>>(), ["weir.a"]);
+        let mut sources = vec![("rows".to_owned(), rows)];
+        assert_eq!(elsewhere("weir.a", &sources), None);
+        sources.push(("other".to_owned(), "// \"weir.a\"\nfind(\"weir.a\")".to_owned()));
+        let found = elsewhere("weir.a", &sources);
+        assert_eq!(found.as_deref(), Some("weir.a is named in rows, other"));
+    }
 
     #[test]
     fn a_filter_predicate_or_subcommand_is_one_file_and_two_lines() {
