@@ -1,6 +1,6 @@
 //! The cost of one more filter, predicate or subcommand: a file, and two lines in the file that
-//! lists its kind. The cost of one more property of weir's own that sets a field of the settings: its
-//! row; no other code names it.
+//! lists its kind. The cost of one more property of weir's own that sets a field of the settings:
+//! its row; no other code names it.
 //!
 //! A list that names some of them ("those that change the path") is forgotten by who adds one. What
 //! a filter is, it says in its own file.
@@ -27,7 +27,7 @@ const NAMED: &[&str] = &[
 const ROWS: &str = "crates/weir-config/src/property";
 /// Properties that other code than their row names, too. This list only shrinks.
 const NAMED_PROPERTIES: &[&str] = &[
-    // Take effect at the next start: a reload compares the fields and tells by name.
+    // They change at the next start only: a reload names those that differ.
     "weir.server.acceptors",
     "weir.server.backlog",
     "weir.server.defer-accept",
@@ -39,7 +39,7 @@ const NAMED_PROPERTIES: &[&str] = &[
     "weir.server.unsent-low-water-mark",
     "weir.server.workers",
     "weir.store.path",
-    // Read before the settings are, or whether they are written at all.
+    // Read before the settings are made, or asked whether they are set.
     "weir.admin.port",
     "weir.discovery.answer-bytes-max",
 ];
@@ -101,6 +101,30 @@ pub fn property_findings() -> Vec<String> {
     named_once.filter_map(|name| elsewhere(name, &sources)).collect()
 }
 
+/// Every line of a diff in CONTRIBUTING.md that the file it names does not have.
+pub fn diff_findings() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap_or_default();
+    let diffs: Vec<&str> = page.split("```diff\n").skip(1).collect();
+    if diffs.is_empty() {
+        return vec!["CONTRIBUTING.md: no diff".to_owned()];
+    }
+    diffs.into_iter().flat_map(missing).collect()
+}
+
+/// The first line of a diff is a comment with the file's name below `crates`.
+fn missing(diff: &str) -> Vec<String> {
+    let mut lines = diff.lines().take_while(|line| *line != "```");
+    let first = lines.next().unwrap_or_default().trim_start_matches([' ', '/']);
+    let file = first.split([' ', ';', ',']).next().unwrap_or_default();
+    let text = std::fs::read_to_string(root().join("crates").join(file)).unwrap_or_default();
+    let has = |wanted: &str| text.lines().any(|line| line.trim() == wanted);
+    let lines = lines.map(|line| line.trim_start_matches('+').trim());
+    lines
+        .filter(|line| !has(line))
+        .map(|line| format!("CONTRIBUTING.md: {file} has no line `{line}`"))
+        .collect()
+}
+
 fn is_code(path: &Path) -> bool {
     let shown = shown(path);
     shown.contains("/src/") && !shown.contains("tests")
@@ -127,7 +151,16 @@ fn elsewhere(name: &str, sources: &[(String, String)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check, elsewhere, findings, properties, property_findings};
+    use super::{
+        check, diff_findings, elsewhere, findings, missing, properties, property_findings,
+    };
+
+    #[test]
+    fn the_diffs_of_contributing_are_as_the_tree_has_them() {
+        assert_eq!(diff_findings(), Vec::<String>::new());
+        let found = missing(" // weir/src/main.rs; a note\n+mod caches;\n+mod no_such;\n```\n");
+        assert_eq!(found, ["CONTRIBUTING.md: weir/src/main.rs has no line `mod no_such;`"]);
+    }
 
     #[test]
     fn a_property_is_named_in_its_row_only() {
