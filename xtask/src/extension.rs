@@ -87,18 +87,19 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 /// Every property that code names besides its row.
 pub fn property_findings() -> Vec<String> {
-    let sources: Vec<_> = files("crates", ".rs").into_iter().filter(|path| is_code(path)).collect();
+    let sources: Vec<_> = files("crates", "rs").into_iter().filter(|path| is_code(path)).collect();
     let sources: Vec<(String, String)> = sources
         .iter()
         .map(|path| (shown(path), std::fs::read_to_string(path).unwrap_or_default()))
         .collect();
     let rows = sources.iter().filter(|(file, _)| file.starts_with(ROWS));
     let names: Vec<_> = rows.flat_map(|(_, text)| properties(text)).collect();
+    let lines: Vec<_> = sources.iter().flat_map(|(file, text)| naming(file, text)).collect();
     if names.is_empty() {
         return vec![format!("{ROWS}: no properties")];
     }
     let named_once = names.into_iter().filter(|name| !NAMED_PROPERTIES.contains(name));
-    named_once.filter_map(|name| elsewhere(name, &sources)).collect()
+    named_once.filter_map(|name| elsewhere(name, &lines)).collect()
 }
 
 /// Every line of a diff in CONTRIBUTING.md that the file it names does not have.
@@ -138,13 +139,16 @@ fn properties(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn elsewhere(name: &str, sources: &[(String, String)]) -> Option<String> {
+/// The lines of code that name a property of weir's own, each with its file.
+fn naming<'t>(file: &'t str, text: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| line.contains("\"weir."));
+    lines.filter(|line| !line.trim_start().starts_with("//")).map(move |line| (file, line))
+}
+
+fn elsewhere(name: &str, lines: &[(&str, &str)]) -> Option<String> {
     let quoted = format!("\"{name}\"");
-    let places = sources.iter().flat_map(|(file, text)| {
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        lines.filter(|line| line.contains(&quoted)).map(|_| file.as_str())
-    });
+    let places = lines.iter().filter(|(_, line)| line.contains(&quoted)).map(|(file, _)| *file);
     let places: Vec<&str> = places.collect();
     (places.len() > 1).then(|| format!("{name} is named in {}", places.join(", ")))
 }
@@ -152,7 +156,7 @@ fn elsewhere(name: &str, sources: &[(String, String)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{
-        check, diff_findings, elsewhere, findings, missing, properties, property_findings,
+        check, diff_findings, elsewhere, findings, missing, naming, properties, property_findings,
     };
 
     #[test]
@@ -173,10 +177,10 @@ mod tests {
         let read = "PropertySpec::new(\"weir.b\", Kind::Tree, None, \"B.\", Usage::Read)";
         let rows = format!("{row}, {read}");
         assert_eq!(properties(&rows).collect::<Vec<_>>(), ["weir.a"]);
-        let mut sources = vec![("rows".to_owned(), rows)];
-        assert_eq!(elsewhere("weir.a", &sources), None);
-        sources.push(("other".to_owned(), "// \"weir.a\"\nfind(\"weir.a\")".to_owned()));
-        let found = elsewhere("weir.a", &sources);
+        let mut lines: Vec<_> = naming("rows", &rows).collect();
+        assert_eq!(elsewhere("weir.a", &lines), None);
+        lines.extend(naming("other", "// \"weir.a\"\nfind(\"weir.a\")"));
+        let found = elsewhere("weir.a", &lines);
         assert_eq!(found.as_deref(), Some("weir.a is named in rows, other"));
     }
 
