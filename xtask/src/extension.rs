@@ -1,14 +1,19 @@
-//! The cost of one more filter or predicate: a file, and two lines in `mod.rs`.
+//! The cost of one more filter, predicate or subcommand: a file, and two lines in the file that
+//! lists its kind. The cost of one more property of weir's own that sets a field of the settings:
+//! its row; no other code names it.
 //!
 //! A list that names some of them ("those that change the path") is forgotten by who adds one. What
 //! a filter is, it says in its own file.
 
-use weir_testkit::tree::root;
+use std::path::Path;
+
+use weir_testkit::tree::{files, root, shown};
 
 /// The file that lists each kind, and the macro that does.
 const KINDS: &[(&str, &str)] = &[
     ("crates/weir-filter/src/filter/mod.rs", "filters! {"),
     ("crates/weir-route/src/predicate/mod.rs", "predicates! {"),
+    ("crates/weir/src/main.rs", "commands! {"),
 ];
 /// The `mod` line and the line of the macro.
 const LINES: usize = 2;
@@ -18,7 +23,28 @@ const NAMED: &[&str] = &[
     "Weight",
 ];
 
-/// Every filter or predicate that its kind's list names more often than need be.
+/// The files with the rows of properties.
+const ROWS: &str = "crates/weir-config/src/property";
+/// Properties that other code than their row names, too. This list only shrinks.
+const NAMED_PROPERTIES: &[&str] = &[
+    // They change at the next start only: a reload names those that differ.
+    "weir.server.acceptors",
+    "weir.server.backlog",
+    "weir.server.defer-accept",
+    "weir.server.pinning",
+    "weir.server.read-buffer-size",
+    "weir.server.receive-buffer-size",
+    "weir.server.send-buffer-size",
+    "weir.server.splice",
+    "weir.server.unsent-low-water-mark",
+    "weir.server.workers",
+    "weir.store.path",
+    // Read before the settings are made, or asked whether they are set.
+    "weir.admin.port",
+    "weir.discovery.answer-bytes-max",
+];
+
+/// Every filter, predicate or subcommand that its kind's list names more often than need be.
 pub fn findings() -> Vec<String> {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap_or_default();
     KINDS.iter().flat_map(|(file, list)| check(file, &read(file), list)).collect()
@@ -59,12 +85,107 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
+/// Every property that code names besides its row.
+pub fn property_findings() -> Vec<String> {
+    let sources: Vec<_> = files("crates", "rs").into_iter().filter(|path| is_code(path)).collect();
+    let sources: Vec<(String, String)> = sources
+        .iter()
+        .map(|path| (shown(path), std::fs::read_to_string(path).unwrap_or_default()))
+        .collect();
+    let rows = sources.iter().filter(|(file, _)| file.starts_with(ROWS));
+    let names: Vec<_> = rows.flat_map(|(_, text)| properties(text)).collect();
+    let lines: Vec<_> = sources.iter().flat_map(|(file, text)| naming(file, text)).collect();
+    if names.is_empty() {
+        return vec![format!("{ROWS}: no properties")];
+    }
+    let named_once = names.into_iter().filter(|name| !NAMED_PROPERTIES.contains(name));
+    named_once.filter_map(|name| elsewhere(name, &lines)).collect()
+}
+
+/// Every line of a diff in CONTRIBUTING.md that the file it names does not have.
+pub fn diff_findings() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap_or_default();
+    let diffs: Vec<&str> = page.split("```diff\n").skip(1).collect();
+    if diffs.is_empty() {
+        return vec!["CONTRIBUTING.md: no diff".to_owned()];
+    }
+    diffs.into_iter().flat_map(missing).collect()
+}
+
+/// The first line of a diff is a comment with the file's name below `crates`.
+fn missing(diff: &str) -> Vec<String> {
+    let mut lines = diff.lines().take_while(|line| *line != "```");
+    let first = lines.next().unwrap_or_default().trim_start_matches([' ', '/']);
+    let file = first.split([' ', ';', ',']).next().unwrap_or_default();
+    let text = std::fs::read_to_string(root().join("crates").join(file)).unwrap_or_default();
+    let has = |wanted: &str| text.lines().any(|line| line.trim() == wanted);
+    let lines = lines.map(|line| line.trim_start_matches('+').trim());
+    lines
+        .filter(|line| !has(line))
+        .map(|line| format!("CONTRIBUTING.md: {file} has no line `{line}`"))
+        .collect()
+}
+
+fn is_code(path: &Path) -> bool {
+    let shown = shown(path);
+    shown.contains("/src/") && !shown.contains("tests")
+}
+
+/// weir's own properties that set a field of the settings.
+fn properties(text: &str) -> impl Iterator<Item = &str> {
+    text.split("PropertySpec::").filter(|row| row.contains("Usage::Sets")).filter_map(|row| {
+        let name = row.split('"').nth(1)?;
+        name.starts_with("weir.").then_some(name)
+    })
+}
+
+/// The lines of code that name a property of weir's own, each with its file.
+fn naming<'t>(file: &'t str, text: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| line.contains("\"weir."));
+    lines.filter(|line| !line.trim_start().starts_with("//")).map(move |line| (file, line))
+}
+
+fn elsewhere(name: &str, lines: &[(&str, &str)]) -> Option<String> {
+    let quoted = format!("\"{name}\"");
+    let places = lines.iter().filter(|(_, line)| line.contains(&quoted)).map(|(file, _)| *file);
+    let places: Vec<&str> = places.collect();
+    (places.len() > 1).then(|| format!("{name} is named in {}", places.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{check, findings};
+    use super::{
+        check, diff_findings, elsewhere, findings, missing, naming, properties, property_findings,
+    };
 
     #[test]
-    fn a_filter_or_predicate_is_one_file_and_two_lines() {
+    fn the_diffs_of_contributing_are_as_the_tree_has_them() {
+        assert_eq!(diff_findings(), Vec::<String>::new());
+        let found = missing(" // weir/src/main.rs; a note\n+mod caches;\n+mod no_such;\n```\n");
+        assert_eq!(found, ["CONTRIBUTING.md: weir/src/main.rs has no line `mod no_such;`"]);
+    }
+
+    #[test]
+    fn a_property_is_named_in_its_row_only() {
+        assert_eq!(property_findings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_property_named_elsewhere_is_found() {
+        let row = "PropertySpec::new(\n\"weir.a\", Kind::Bool, None, \"A.\", Usage::Sets(f))";
+        let read = "PropertySpec::new(\"weir.b\", Kind::Tree, None, \"B.\", Usage::Read)";
+        let rows = format!("{row}, {read}");
+        assert_eq!(properties(&rows).collect::<Vec<_>>(), ["weir.a"]);
+        let mut lines: Vec<_> = naming("rows", &rows).collect();
+        assert_eq!(elsewhere("weir.a", &lines), None);
+        lines.extend(naming("other", "// \"weir.a\"\nfind(\"weir.a\")"));
+        let found = elsewhere("weir.a", &lines);
+        assert_eq!(found.as_deref(), Some("weir.a is named in rows, other"));
+    }
+
+    #[test]
+    fn a_filter_predicate_or_subcommand_is_one_file_and_two_lines() {
         assert_eq!(findings(), Vec::<String>::new());
     }
 

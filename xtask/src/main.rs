@@ -82,6 +82,8 @@ fn main() -> ExitCode {
             findings.extend(layers::findings());
             findings.extend(circles::findings());
             findings.extend(extension::findings());
+            findings.extend(extension::property_findings());
+            findings.extend(extension::diff_findings());
             findings.extend(pages::findings());
             findings.extend(supply::findings());
             for finding in &findings {

@@ -47,11 +47,14 @@ pub struct CheckArgs {
 }
 
 /// Checks, prints, and returns the exit code.
-pub fn run(args: &CheckArgs) -> ExitCode {
-    checked(args).unwrap_or_else(|error| {
+///
+/// # Errors
+/// None: what could not be checked has its own exit code.
+pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    Ok(checked(&args).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::from(USAGE)
-    })
+    }))
 }
 
 fn checked(args: &CheckArgs) -> anyhow::Result<ExitCode> {

@@ -2,15 +2,19 @@
 
 mod admin;
 mod apis;
+mod bench;
 mod caches;
 mod check;
+mod command;
+mod completions;
 mod configuration;
 mod demo;
 mod explain;
 mod files;
-mod generated;
 mod imports;
+mod lab;
 mod limits;
+mod man;
 mod mock;
 mod origin;
 mod output;
@@ -24,8 +28,10 @@ mod upstreams;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::Parser;
 use mimalloc::MiMalloc;
+
+use self::command::commands;
 
 /// The C library's allocator keeps what a thread has freed for that thread: after two imports of a
 /// table, three times its memory stays taken. See `docs/decisions/0010-allocator.md`.
@@ -40,70 +46,49 @@ struct Weir {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     /// Runs the gateway.
-    Run(run::RunArgs),
+    run::RunArgs: Run,
     /// Tells everything that is wrong with a configuration, what differs from SCG, and what is not
     /// supported.
-    Check(check::CheckArgs),
+    check::CheckArgs: Check,
     /// Tells which route a request takes, why, and what its filters do to it.
-    Explain(explain::ExplainArgs),
+    explain::ExplainArgs: Explain,
     /// Shows and changes the routes of a running gateway.
-    Routes(routes::RoutesArgs),
+    routes::RoutesArgs: Routes,
     /// Shows and changes the API definitions that a running gateway mocks.
-    Apis(apis::ApisArgs),
+    apis::ApisArgs: Apis,
     /// Shows and changes the limits of a running gateway.
-    Limits(limits::LimitsArgs),
+    limits::LimitsArgs: Limits,
     /// Shows the caches of a running gateway, and empties them.
-    Caches(caches::CachesArgs),
+    caches::CachesArgs: Caches,
     /// Shows the pipelines of a running gateway.
-    Pipelines(pipelines::PipelinesArgs),
+    pipelines::PipelinesArgs: Pipelines,
     /// Shows the services that registries list to a running gateway.
-    Services(services::ServicesArgs),
+    services::ServicesArgs: Services,
     /// Shows the upstreams of a running gateway, and drains their instances.
-    Upstreams(upstreams::UpstreamsArgs),
+    upstreams::UpstreamsArgs: Upstreams,
     /// Serves API definitions: validates requests and answers them.
-    Mock(mock::MockArgs),
+    mock::MockArgs: Mock,
     /// Generates load and measures latency without omitting waits.
-    Bench(Box<weir_bench::cli::Args>),
+    bench::BenchArgs: Bench,
     /// Runs weir's own experiments.
-    Lab(weir_bench::lab::Args),
+    lab::LabArgs: Lab,
     /// Runs an upstream for tests, demonstrations and experiments.
-    Origin(origin::OriginArgs),
+    origin::OriginArgs: Origin,
     /// Runs an origin and a gateway with 100,000 routes, and prints commands to try.
-    Demo(demo::DemoArgs),
+    demo::DemoArgs: Demo,
     /// Shows the reference of predicates and filters.
-    Reference(reference::ReferenceArgs),
+    reference::ReferenceArgs: Reference,
     /// Prints the completions of a shell.
-    Completions(generated::CompletionsArgs),
+    completions::CompletionsArgs: Completions,
     /// Writes man pages.
-    Man(generated::ManArgs),
+    man::ManArgs: Man,
 }
 
 fn main() -> ExitCode {
     weir_server::return_memory_soon();
-    let result = match Weir::parse().command {
-        Command::Run(args) => run::run(args),
-        Command::Check(args) => Ok(check::run(&args)),
-        Command::Explain(args) => explain::run(args),
-        Command::Routes(args) => routes::run(args),
-        Command::Apis(args) => apis::run(args),
-        Command::Limits(args) => limits::run(args),
-        Command::Caches(args) => caches::run(args),
-        Command::Pipelines(args) => pipelines::run(args),
-        Command::Services(args) => services::run(args),
-        Command::Upstreams(args) => upstreams::run(args),
-        Command::Mock(args) => mock::run(args),
-        Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
-        Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
-        Command::Origin(args) => origin::run(args),
-        Command::Demo(args) => demo::run(args),
-        Command::Reference(args) => reference::run(args, Weir::command()),
-        Command::Completions(args) => generated::completions::<Weir>(args),
-        Command::Man(args) => generated::man::<Weir>(args),
-    };
-    result.unwrap_or_else(|error| {
+    Weir::parse().command.execute().unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
