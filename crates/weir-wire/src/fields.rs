@@ -114,12 +114,6 @@ impl Fields {
         self.unsound = false;
     }
 
-    /// Gives back memory that the fields do not use.
-    pub fn shrink(&mut self) {
-        self.text.shrink_to_fit();
-        self.list.shrink_to_fit();
-    }
-
     /// Whether all edits can be sent: names were tokens and values had no CR, LF, NUL or other
     /// control byte. A head that is not sound must not be written to a connection.
     pub fn is_sound(&self) -> bool {

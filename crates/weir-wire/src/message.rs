@@ -40,11 +40,6 @@ impl RequestHead {
         *self = Self { fields, ..Self::default() };
     }
 
-    /// Gives back memory that it does not use.
-    pub fn shrink(&mut self) {
-        self.fields.shrink();
-    }
-
     /// Method as sent, case kept.
     pub fn method(&self) -> &[u8] {
         self.fields.slice(self.method)

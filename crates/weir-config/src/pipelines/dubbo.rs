@@ -15,8 +15,7 @@ const OF_SHARED: &[&str] = &["connections", "calls", "backlog"];
 /// Default maximum size of a body in bytes, as in Dubbo itself.
 const BODY_MAX: usize = 8 * 1024 * 1024;
 /// Default bounds of shared connections. A consumer of Dubbo has one connection to a provider, too.
-/// There may be more concurrent calls than a provider's default of 200 threads: further ones wait in
-/// its queue.
+/// Calls beyond a provider's threads, by default 200, wait in its queue.
 pub const DUBBO_SHARING: Sharing =
     Sharing { connections_max: 1, calls_max: 4_096, backlog_bytes_max: 4 * 1024 * 1024 };
 

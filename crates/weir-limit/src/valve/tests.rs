@@ -84,14 +84,13 @@ fn a_late_release_catches_up_and_never_exceeds_what_is_owed() {
 
 #[test]
 fn after_a_late_release_a_hundred_milliseconds_have_what_is_owed_and_no_more() {
-    // 50 are due in 100 ms, one more on the edge, and those that are owed.
+    // 50 are due in 100 ms, one more on the edge, and what one late release owes.
     for (late_ms, most) in [(0, 51), (1, 51), (2, 52), (4, 53), (6, 54)] {
         let valve = Valve::new("a", rate("500/s"));
         (0..200).for_each(|_| drop(valve.arrive(one(1), SECOND)));
         let mut times = vec![SECOND];
         while times.len() < 200 {
             let due = SECOND + times.len() as u64 * 2 * MS;
-            // One release is late.
             let now = if times.len() == 100 { due + late_ms * MS } else { due };
             valve.release(now);
             times.resize(valve.counts().admitted as usize, now);

@@ -199,7 +199,8 @@ impl Exchange {
 
     /// Frees what a request that has been routed, and is not sent yet, does not need.
     pub(crate) fn shed(&mut self) {
-        self.request.shrink();
+        // A clone has no spare memory.
+        self.request = self.request.clone();
         self.response = ResponseHead::default();
         self.parts = RequestParts::default();
         self.client_host.shrink_to_fit();
