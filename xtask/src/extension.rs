@@ -27,19 +27,11 @@ const NAMED: &[&str] = &[
 const ROWS: &str = "crates/weir-config/src/property";
 /// Properties that other code than their row names, too. This list only shrinks.
 const NAMED_PROPERTIES: &[&str] = &[
-    // They change at the next start only: a reload names those that differ.
-    "weir.server.acceptors",
-    "weir.server.backlog",
-    "weir.server.defer-accept",
-    "weir.server.pinning",
-    "weir.server.read-buffer-size",
+    // Named in messages about what the system refuses.
     "weir.server.receive-buffer-size",
     "weir.server.send-buffer-size",
-    "weir.server.splice",
-    "weir.server.unsent-low-water-mark",
-    "weir.server.workers",
-    "weir.store.path",
     // Read before the settings are made, or asked whether they are set.
+    "weir.store.path",
     "weir.admin.port",
     "weir.discovery.answer-bytes-max",
 ];

@@ -21,6 +21,8 @@ pub const FIXED_POOL_SIZE: usize = 500;
 /// property registry declares and sets them.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Properties that take effect at a start only, with values other than their defaults.
+    pub at_start: Vec<(&'static str, String)>,
     /// `server.address` (all addresses) and `server.port` (8080).
     pub listen: SocketAddr,
     /// Whether weir listens there: false if there are pipelines but neither routes nor
@@ -289,27 +291,19 @@ impl Settings {
     /// Properties that differ in `later` but take effect only at the next start, because they
     /// configure threads, sockets and files that are made once.
     pub fn of_start_only(&self, later: &Self) -> Vec<&'static str> {
-        let changed = [
+        let groups = [
             ("server.port or server.address", self.listen != later.listen),
-            ("weir.server.workers", self.workers != later.workers),
-            ("weir.server.acceptors", self.acceptors != later.acceptors),
-            ("weir.server.pinning", self.pinning != later.pinning),
-            ("weir.server.splice", self.splice != later.splice),
-            ("weir.server.backlog", self.backlog != later.backlog),
-            ("weir.server.defer-accept", self.defer_accept != later.defer_accept),
-            ("weir.server.read-buffer-size", self.read_buffer_bytes != later.read_buffer_bytes),
-            (
-                "weir.server.receive-buffer-size",
-                self.receive_buffer_bytes != later.receive_buffer_bytes,
-            ),
-            ("weir.server.send-buffer-size", self.send_buffer_bytes != later.send_buffer_bytes),
-            ("weir.server.unsent-low-water-mark", self.unsent_bytes_max != later.unsent_bytes_max),
             ("weir.access-log.*", self.access_log != later.access_log),
             ("weir.admin.port or management.*", self.management != later.management),
             ("weir.admin.*", self.admin != later.admin),
-            ("weir.store.path", self.store_path != later.store_path),
         ];
-        changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+        let groups = groups.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name);
+        let gone = self.at_start.iter().filter(|one| !later.at_start.contains(one));
+        let new = later.at_start.iter().filter(|one| !self.at_start.contains(one));
+        let mut names: Vec<_> = groups.chain(gone.chain(new).map(|(name, _)| *name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }
 
@@ -334,6 +328,7 @@ impl Compat {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            at_start: Vec::new(),
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             serves_http: true,
             checks_upstreams: false,

@@ -71,7 +71,7 @@ mod tests {
             let Some(default) = spec.default else { continue };
             let value = Value::parse(spec.kind, default);
             let value = value.unwrap_or_else(|why| panic!("{}: {why}", spec.name));
-            if let Usage::Sets(apply) = spec.usage {
+            if let Usage::Sets(apply) | Usage::SetsAtStart(apply) = spec.usage {
                 let mut settings = Settings::default();
                 apply(&mut settings, &value);
                 assert_eq!(format!("{settings:?}"), plain, "{}", spec.name);
@@ -83,7 +83,7 @@ mod tests {
     fn every_setter_has_a_field() {
         let plain = format!("{:?}", Settings::default());
         for spec in registry() {
-            let Usage::Sets(apply) = spec.usage else { continue };
+            let (Usage::Sets(apply) | Usage::SetsAtStart(apply)) = spec.usage else { continue };
             let samples: &[&str] = match spec.kind {
                 Kind::Text | Kind::Secret => &["x"],
                 Kind::List => &["x,y"],

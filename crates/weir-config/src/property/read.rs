@@ -19,6 +19,14 @@ pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> S
                     apply(&mut settings, &value);
                 }
             }
+            Usage::SetsAtStart(apply) => {
+                if let Some(value) = read(layers, spec, node, problems) {
+                    apply(&mut settings, &value);
+                    if !spec.is_default(&value) {
+                        settings.at_start.push((spec.name, format!("{value:?}")));
+                    }
+                }
+            }
             Usage::Unsupported(help) => unsupported(layers, spec, node, help, problems),
             Usage::Refused(help) => refused(layers, spec, node, help, problems),
             Usage::Protects(help) if !settings.ignore_spring_security => {
@@ -116,10 +124,7 @@ fn asks(layers: &Layers<'_>, spec: &PropertySpec, node: Node<'_>) -> bool {
     if text.trim().is_empty() {
         return false;
     }
-    let same = |default: &str| {
-        Value::parse(spec.kind, default).ok() == Value::parse(spec.kind, &text).ok()
-    };
-    !spec.default.is_some_and(same)
+    !Value::parse(spec.kind, &text).is_ok_and(|value| spec.is_default(&value))
 }
 
 fn unsupported(

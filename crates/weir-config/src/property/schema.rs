@@ -236,6 +236,7 @@ fn takes(kind: Kind) -> String {
 fn remark(usage: Usage) -> String {
     match usage {
         Usage::Sets(_) | Usage::Read => String::new(),
+        Usage::SetsAtStart(_) => " Takes effect at the next start.".to_owned(),
         Usage::Ignored(why) => format!(" Accepted without effect: {why}."),
         Usage::Unsupported(help) => format!(" **Not supported:** {help}."),
         Usage::Refused(help) | Usage::Protects(help) => format!(" **Refused:** {help}."),

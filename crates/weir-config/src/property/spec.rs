@@ -45,6 +45,9 @@ pub enum Root {
 pub enum Usage {
     /// It sets a field of [`Settings`].
     Sets(fn(&mut Settings, &Value)),
+    /// As `Sets`, for what is made once, such as threads, sockets and files: a change takes effect
+    /// at the next start, and a reload says so.
+    SetsAtStart(fn(&mut Settings, &Value)),
     /// It is read separately, for routes, filters or CORS.
     Read,
     /// weir does not need it, for this reason.
@@ -77,6 +80,12 @@ impl PropertySpec {
         usage: Usage,
     ) -> Self {
         Self { root: Root::Gateway, name, kind, default, doc, usage }
+    }
+
+    /// Whether `value` is that of a property which is not set.
+    pub(super) fn is_default(&self, value: &Value) -> bool {
+        let default = self.default.and_then(|text| Value::parse(self.kind, text).ok());
+        default.as_ref() == Some(value)
     }
 
     /// The full name, with the new prefix.

@@ -66,7 +66,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Int(0, 1_024),
         Some("0"),
         "Threads that serve requests; 0 is one per core. Reactor Netty's `ioWorkerCount`.",
-        Usage::Sets(|s, v| s.workers = v.count()),
+        Usage::SetsAtStart(|s, v| s.workers = v.count()),
     ),
     PropertySpec::new(
         "weir.server.acceptors",
@@ -74,14 +74,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Some("0"),
         "Threads that only accept connections and hand them to the least loaded worker; 0 lets \
          each worker accept its own. Reactor Netty's `ioSelectCount`.",
-        Usage::Sets(|s, v| s.acceptors = v.count()),
+        Usage::SetsAtStart(|s, v| s.acceptors = v.count()),
     ),
     PropertySpec::new(
         "weir.server.pinning",
         Kind::Bool,
         Some("false"),
         "Keeps each worker on one core, for a machine that does nothing else.",
-        Usage::Sets(|s, v| s.pinning = v.bool()),
+        Usage::SetsAtStart(|s, v| s.pinning = v.bool()),
     ),
     PropertySpec::new(
         "weir.server.splice",
@@ -90,7 +90,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "Has the system move large bodies from connection to connection without copying them \
          through the gateway, where their framing stays as it is. HAProxy's \
          `option splice-request` and `option splice-response`.",
-        Usage::Sets(|s, v| s.splice = v.bool()),
+        Usage::SetsAtStart(|s, v| s.splice = v.bool()),
     ),
     PropertySpec::new(
         "weir.server.huge-pages",
@@ -107,7 +107,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Some("4096"),
         "Connections that may wait to be accepted, as far as the system allows. Netty's \
          `SO_BACKLOG`.",
-        Usage::Sets(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
+        Usage::SetsAtStart(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
     ),
     PropertySpec::new(
         "weir.server.defer-accept",
@@ -117,7 +117,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
          nothing; it is accepted with its first bytes, which saves more than a quarter of what a \
          connection for one request costs. In whole seconds, rounded up; 0 accepts at once. \
          Netty's `TCP_DEFER_ACCEPT`, for which Spring Cloud Gateway has no property.",
-        Usage::Sets(|s, v| s.defer_accept = v.duration()),
+        Usage::SetsAtStart(|s, v| s.defer_accept = v.duration()),
     ),
     PropertySpec::new(
         "weir.server.read-buffer-size",
@@ -127,7 +127,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
          in fewer calls, smaller ones spare memory. Each worker has one such buffer for all its \
          connections, where Netty has one for each (`server.netty.initial-buffer-size`, and what \
          Reactor Netty's `HttpClient` allocates).",
-        Usage::Sets(|s, v| s.read_buffer_bytes = bytes(v.size())),
+        Usage::SetsAtStart(|s, v| s.read_buffer_bytes = bytes(v.size())),
     ),
     PropertySpec::new(
         "weir.server.receive-buffer-size",
@@ -136,7 +136,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "Bytes of a client that the system may hold until they are read, up to \
          `net.core.rmem_max`; unset lets the system adapt it to each connection. Netty's \
          `SO_RCVBUF`, for which Spring Cloud Gateway has no property.",
-        Usage::Sets(|s, v| s.receive_buffer_bytes = Some(bytes(v.size()))),
+        Usage::SetsAtStart(|s, v| s.receive_buffer_bytes = Some(bytes(v.size()))),
     ),
     PropertySpec::new(
         "weir.server.send-buffer-size",
@@ -145,7 +145,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "Bytes for a client that the system may hold until they are acknowledged, up to \
          `net.core.wmem_max`; unset lets the system adapt it to each connection. Netty's \
          `SO_SNDBUF`, for which Spring Cloud Gateway has no property.",
-        Usage::Sets(|s, v| s.send_buffer_bytes = Some(bytes(v.size()))),
+        Usage::SetsAtStart(|s, v| s.send_buffer_bytes = Some(bytes(v.size()))),
     ),
     PropertySpec::new(
         "weir.server.unsent-low-water-mark",
@@ -155,7 +155,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
          read takes no more than this and what its own window lets through, where the system would \
          let megabytes gather. Netty's `TCP_NOTSENT_LOWAT`, for which Spring Cloud Gateway has no \
          property.",
-        Usage::Sets(|s, v| s.unsent_bytes_max = u32::try_from(v.size()).unwrap_or(u32::MAX)),
+        Usage::SetsAtStart(|s, v| s.unsent_bytes_max = u32::try_from(v.size()).unwrap_or(u32::MAX)),
     ),
     PropertySpec::new(
         "weir.server.connections-max",
@@ -267,7 +267,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Text,
         Some("weir-data"),
         "Directory of the routes made through the admin API.",
-        Usage::Sets(|s, v| s.store_path = v.text().into()),
+        Usage::SetsAtStart(|s, v| s.store_path = v.text().into()),
     ),
     PropertySpec::new(
         "weir.admin.port",
