@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode;
 use weir_filter::{GrpcCall, GrpcReply, Scheme};
 
-use crate::http::{Channels, Failure, Target, told};
+use crate::http::{Channels, Failure, Reach, Target, told};
 
 /// Longest response: what clients of gRPC take unless they are told otherwise.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -41,7 +41,9 @@ impl Grpc {
             Ok(request) => request,
             Err(error) => return GrpcReply::Unreached(error.to_string()),
         };
-        let channel = match self.0.channel(own) {
+        // No filter takes the server from a request, so it is the operator's word where it leads.
+        let reach = Reach { admin: call.admin, metadata: true };
+        let channel = match self.0.channel(own, reach) {
             Ok(channel) => channel,
             Err(why) => return GrpcReply::Unreached(why.to_string()),
         };

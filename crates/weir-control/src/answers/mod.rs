@@ -60,7 +60,7 @@ impl Desk {
         let question = match question {
             Question::Mirror(copied) => return self.mirrors.send(*copied, self.pool.clone()),
             Question::Callbacks { requests, admin } => {
-                let reach = Reach { admin };
+                let reach = Reach { admin, metadata: false };
                 return requests.into_iter().for_each(|one| self.callbacks.send(one, reach));
             }
             question => question,
