@@ -72,13 +72,20 @@ async fn another_server_is_asked_on_few_connections() {
 #[tokio::test]
 async fn another_server_turns_requests_away_in_its_own_words() {
     let origin = Origin::start().await;
-    let fields = &["Location: https://login.example/?back=1", "Set-Cookie: t=2"];
+    let fields = &[
+        "Location: https://login.example/?back=1",
+        "Set-Cookie: t=2",
+        "Connection: X-Hop, keep-alive",
+        "Keep-Alive: timeout=5",
+        "X-Hop: 1",
+    ];
     let auth = Origin::answering(|_| Answer::status(302, fields, "go and log in")).await;
     let gateway = gateway(&origin, &forward_auth(&auth.uri()), "");
     let answer = get(gateway.address(), "").await;
     assert_eq!((answer.status, answer.text().as_str()), (302, "go and log in"));
     assert_eq!(answer.field("location").as_deref(), Some("https://login.example/?back=1"));
     assert_eq!(answer.field("set-cookie").as_deref(), Some("t=2"));
+    assert_eq!((answer.field("x-hop"), answer.field("keep-alive")), (None, None));
     assert!(origin.requests().is_empty());
 }
 
