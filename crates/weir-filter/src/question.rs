@@ -84,8 +84,6 @@ pub struct GrpcCall {
     pub message: Vec<u8>,
     /// The server.
     pub target: Option<Arc<Target>>,
-    /// Where the admin API of this process listens, which is no server.
-    pub admin: Option<SocketAddr>,
     /// Timeout of connecting, in milliseconds.
     pub connect_timeout_ms: u64,
     /// Timeout of the whole call, in milliseconds.

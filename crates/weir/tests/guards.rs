@@ -6,13 +6,17 @@ use std::net::SocketAddr;
 use weir_testkit::{Answer, Client, Gateway, Origin, Response, closed_port, spawn_weir};
 
 fn gateway(origin: &Origin, filters: &str, more: &str) -> Gateway {
+    gateway_with(origin, filters, more, "--log=info")
+}
+
+fn gateway_with(origin: &Origin, filters: &str, more: &str, arg: &str) -> Gateway {
     let config = format!(
         "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n{more}\n\
          spring.cloud.gateway.server.webflux.routes:\n\
          - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n{filters}\n",
         origin.uri()
     );
-    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}", arg], &config)
 }
 
 async fn get(address: SocketAddr, fields: &str) -> Response {
@@ -97,6 +101,20 @@ async fn nobody_passes_while_the_other_server_cannot_be_asked() {
     let silent = Origin::answering(|_| Answer::nothing()).await;
     let slow = gateway(&origin, &forward_auth(&silent.uri()), "");
     assert_eq!(get(slow.address(), "").await.status, 503);
+    assert!(origin.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_admin_api_is_not_asked() {
+    let origin = Origin::start().await;
+    let port = closed_port().port();
+    // It would answer 200.
+    let filters = format!(
+        "  - name: ForwardAuth\n    args: {{ uri: 'http://127.0.0.1:{port}/actuator/health' }}"
+    );
+    let gateway = gateway_with(&origin, &filters, "", &format!("--set=weir.admin.port={port}"));
+    assert_eq!(get(gateway.address(), "").await.status, 503);
+    gateway.wait_for_output("the admin API of this gateway");
     assert!(origin.requests().is_empty());
 }
 

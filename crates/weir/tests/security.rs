@@ -341,7 +341,11 @@ spring.cloud.gateway.server.webflux.routes:
         Client::connect(gateway.address()).await.exchange(get).await.status
     };
     assert_eq!(ask("guessed").await, 401);
-    assert_eq!(ask("open-sesame").await, 200);
+    // The first one counts, none is passed on, and the target is not searched.
+    assert_eq!(ask("guessed\r\nX-Key: open-sesame").await, 401);
+    let get = "GET /?X-Key=open-sesame HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
+    assert_eq!(Client::connect(gateway.address()).await.exchange(get).await.status, 401);
+    assert_eq!(ask("open-sesame\r\nX-Key: guessed").await, 200);
     assert_eq!(ask("open-sesame").await, 429);
     assert_eq!(upstream.only_request().field("x-key"), None);
 }

@@ -25,10 +25,15 @@ const UNIMPLEMENTED: u32 = 12;
 const INTERNAL: u32 = 13;
 
 /// Calls methods of other servers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Grpc(Channels);
 
 impl Grpc {
+    /// Calls servers within `reach`.
+    pub fn new(reach: Reach) -> Self {
+        Self(Channels::new(reach))
+    }
+
     /// Calls a method and waits for what it answers.
     pub async fn call(&self, call: &GrpcCall) -> GrpcReply {
         let Some(target) = &call.target else {
@@ -41,9 +46,7 @@ impl Grpc {
             Ok(request) => request,
             Err(error) => return GrpcReply::Unreached(error.to_string()),
         };
-        // No filter takes the server from a request, so it is the operator's word where it leads.
-        let reach = Reach { admin: call.admin, metadata: true };
-        let channel = match self.0.channel(own, reach) {
+        let channel = match self.0.channel(own) {
             Ok(channel) => channel,
             Err(why) => return GrpcReply::Unreached(why.to_string()),
         };

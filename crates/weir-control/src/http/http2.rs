@@ -30,8 +30,11 @@ const IDLE: Duration = Duration::from_secs(60);
 const LIFE: Duration = Duration::from_secs(300);
 
 /// Connections by server.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Channels(Arc<Mutex<State>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Channels {
+    state: Arc<Mutex<State>>,
+    reach: Reach,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -75,8 +78,13 @@ pub(crate) struct Turn<'c> {
 }
 
 impl Channels {
-    /// The channel to `target`, whose connections stay within `reach`.
-    pub fn channel(&self, target: Target, reach: Reach) -> Result<Arc<Channel>, Failure> {
+    /// No connections yet; all of them will stay within `reach`.
+    pub fn new(reach: Reach) -> Self {
+        Self { state: Arc::default(), reach }
+    }
+
+    /// The channel to `target`.
+    pub fn channel(&self, target: Target) -> Result<Arc<Channel>, Failure> {
         let mut state = self.state();
         if let Some(channel) = state.channels.get(&target) {
             channel.touch();
@@ -91,7 +99,7 @@ impl Channels {
         }
         let channel = Arc::new(Channel {
             target: target.clone(),
-            reach,
+            reach: self.reach,
             link: tokio::sync::Mutex::default(),
             places: Semaphore::new(PER_CHANNEL_MAX),
             used: Mutex::new(Instant::now()),
@@ -117,7 +125,7 @@ impl Channels {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -259,7 +267,7 @@ mod tests {
         let reach = Reach { admin: Some(admin), metadata: true };
         for name in ["127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1"] {
             let target = Target { is_secure: false, name: name.to_owned(), port: admin.port() };
-            let channel = Channels::default().channel(target, reach).expect("a channel");
+            let channel = Channels::new(reach).channel(target).expect("a channel");
             let failed = channel.turn(Duration::from_secs(9)).await.err();
             // `localhost` may be `::1` as well, where nobody listens.
             let is_away = name == "localhost" && matches!(failed, Some(Failure::Unreachable(_)));

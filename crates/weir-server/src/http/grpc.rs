@@ -37,7 +37,6 @@ pub(super) async fn call(
     call.connect_timeout_ms = whole_ms(connect);
     call.timeout_ms = whole_ms(response.unwrap_or(TIMEOUT));
     call.target = Some(Arc::clone(&target));
-    call.admin = worker.identity.admin();
     let kind = match ask(worker, client, Question::Grpc(call)).await? {
         Answer::Grpc(GrpcReply::Unreached(why)) => {
             if let Some(service) = service {
