@@ -58,6 +58,10 @@ async fn fetch_all(ring: Arc<KeyRing>, wanted: Arc<Notify>) {
                         Tended { keys, fetched: now, asked: None, next: now, failures: 0 };
                     one.keys.take_wanted();
                     one.fetch(&pool).await;
+                    // Whoever has asked meanwhile has the answer.
+                    if one.keys.take_wanted() {
+                        one.keys.pass();
+                    }
                     tended.push(one);
                 }
             }
