@@ -79,8 +79,10 @@ impl Default for Limits {
     }
 }
 
-/// Endpoints that `management.endpoints.web.exposure.*` names, in the order of the index.
-pub const ENDPOINTS: [&str; 5] = ["info", "health", "loggers", "prometheus", "gateway"];
+/// Endpoints that `management.endpoints.web.exposure.*` names and that can be read, in the order of
+/// the index. A test compares them with the table that the router is made from.
+pub const ENDPOINTS: [&str; 7] =
+    ["info", "health", "loggers", "prometheus", "caches", "circuitbreakers", "gateway"];
 
 /// The paths that the data plane reserves on its own port for the endpoints exposed there, which
 /// answer at `address`; `None` if the operator configures an address for the admin API.

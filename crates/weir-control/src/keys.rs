@@ -37,6 +37,8 @@ pub fn fetch_keys(plane: &Plane, ring: &Arc<KeyRing>) -> AbortHandle {
 struct Tended {
     keys: Arc<RemoteKeys>,
     fetched: Instant,
+    /// When they were last fetched on demand.
+    asked: Option<Instant>,
     next: Instant,
     failures: u32,
 }
@@ -52,9 +54,14 @@ async fn fetch_all(ring: Arc<KeyRing>, wanted: Arc<Notify>) {
                 Some(one) => one.tend(&pool).await,
                 None => {
                     let now = Instant::now();
-                    let mut one = Tended { keys, fetched: now, next: now, failures: 0 };
+                    let mut one =
+                        Tended { keys, fetched: now, asked: None, next: now, failures: 0 };
                     one.keys.take_wanted();
                     one.fetch(&pool).await;
+                    // Whoever has asked meanwhile has the answer.
+                    if one.keys.take_wanted() {
+                        one.keys.pass();
+                    }
                     tended.push(one);
                 }
             }
@@ -72,9 +79,13 @@ impl Tended {
     async fn tend(&mut self, pool: &Pool) {
         let is_asked = self.keys.take_wanted();
         let is_new = self.keys.keys().generation == 0;
-        let has_rested =
-            self.fetched.elapsed() >= ASKED_PAUSE || is_new && self.fetched.elapsed() >= RETRY;
-        if is_asked && has_rested || Instant::now() >= self.next {
+        // An issuer may rotate its keys right after they were fetched by the clock.
+        let has_rested = self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_PAUSE)
+            || is_new && self.fetched.elapsed() >= RETRY;
+        if is_asked && has_rested {
+            self.asked = Some(Instant::now());
+            self.fetch(pool).await;
+        } else if Instant::now() >= self.next {
             self.fetch(pool).await;
         } else if is_asked {
             self.keys.pass();

@@ -214,7 +214,7 @@ fn options(
     settings: &Settings,
 ) -> ServerOptions {
     let (inquiries, questions) = mpsc::channel(INQUIRIES_MAX);
-    registries.answer(questions);
+    registries.answer(questions, management.admin_address());
     ServerOptions {
         seed: random_seed(),
         reserved: management.on_main_port(settings),

@@ -23,6 +23,7 @@ const FILTER: &str = "JsonToGrpc=Orders, Place, classpath:shop.pb";
 /// What the server does with a call, by the `item` of the order (see `tests/grpc/shop.proto`).
 const NONE: &[u8] = b"none";
 const SILENT: &[u8] = b"silent";
+const WAITS: &[u8] = b"waits";
 const HUGE: &[u8] = b"huge";
 const CUT: &[u8] = b"cut";
 
@@ -32,6 +33,9 @@ struct Server {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<(String, HeaderMap)>>>,
     connections: Arc<AtomicUsize>,
+    /// A call that waits has come, and may be answered.
+    held: Arc<Notify>,
+    released: Arc<Notify>,
 }
 
 impl Server {
@@ -39,7 +43,13 @@ impl Server {
     async fn start(keeps: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let server = Self { address, heads: Arc::default(), connections: Arc::default() };
+        let server = Self {
+            address,
+            heads: Arc::default(),
+            connections: Arc::default(),
+            held: Arc::default(),
+            released: Arc::default(),
+        };
         let shared = server.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -89,6 +99,10 @@ async fn answer(server: &Server, request: Request<Incoming>) -> Response<Frames>
     let has = |item: &[u8]| order.windows(item.len()).any(|part| part == item);
     if has(SILENT) {
         std::future::pending::<()>().await;
+    }
+    if has(WAITS) {
+        server.held.notify_one();
+        server.released.notified().await;
     }
     let trailers = |code: &'static str, message: &'static str| {
         let mut fields = HeaderMap::new();
@@ -263,6 +277,53 @@ async fn filters_of_the_route_stand_in_front() {
     let gateway = gateway(&to(&server), &[FILTER, "IpAccess=10.0.0.0/8"], "");
     assert_eq!(post(&gateway, ORDER).await.status, 403);
     assert_eq!(server.calls(), 0);
+}
+
+/// Puts a whole file in the place of another.
+fn replace(gateway: &Gateway, name: &str, content: &[u8]) {
+    let new = gateway.directory().join("new");
+    std::fs::write(&new, content).expect("a file");
+    std::fs::rename(new, gateway.directory().join(name)).expect("its place");
+    gateway.hang_up();
+}
+
+/// A descriptor set in which `item` is called `name`.
+fn renamed() -> Vec<u8> {
+    let mut set = DESCRIPTORS.to_vec();
+    let found: Vec<_> = (0..set.len()).filter(|at| set[*at..].starts_with(b"\x04item")).collect();
+    assert!(!found.is_empty());
+    found.iter().for_each(|at| set[*at..at + 5].copy_from_slice(b"\x04name"));
+    set
+}
+
+#[tokio::test]
+async fn a_changed_descriptor_set_is_in_force_after_a_reload_or_nothing_is() {
+    let server = Server::start(true).await;
+    let gateway = Arc::new(gateway(&to(&server), &[FILTER], ""));
+    let early = Arc::clone(&gateway);
+    let early = tokio::spawn(async move { post(&early, r#"{"item":"waits"}"#).await });
+    server.held.notified().await;
+
+    replace(&gateway, "shop.pb", &renamed());
+    gateway.wait_for_output("reloaded routes=1");
+    let named = r#"{"name":"tea"}"#;
+    let answer = post(&gateway, named).await;
+    assert_eq!((answer.status, answer.text().contains(named)), (200, true), "{}", answer.text());
+    assert_eq!(post(&gateway, r#"{"item":"tea"}"#).await.status, 400);
+    server.released.notify_one();
+    let answer = early.await.expect("an answer");
+    assert_eq!((answer.status, answer.text().contains(r#"{"item":"waits"}"#)), (200, true));
+
+    replace(&gateway, "shop.pb", b"broken");
+    gateway.wait_for_output("not reloaded");
+    let config = std::fs::read_to_string(gateway.config()).expect("the configuration");
+    let more = "- id: more\n  uri: http://localhost\n  predicates: [ Path=/more ]\n";
+    replace(&gateway, "weir.yaml", format!("{config}{more}").as_bytes());
+    assert_eq!(post(&gateway, named).await.status, 200);
+    assert!(!gateway.output().contains("routes=2"), "{}", gateway.output());
+    replace(&gateway, "shop.pb", DESCRIPTORS);
+    gateway.wait_for_output("reloaded routes=2");
+    assert_eq!(post(&gateway, ORDER).await.status, 200);
 }
 
 #[test]

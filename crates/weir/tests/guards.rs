@@ -6,13 +6,17 @@ use std::net::SocketAddr;
 use weir_testkit::{Answer, Client, Gateway, Origin, Response, closed_port, spawn_weir};
 
 fn gateway(origin: &Origin, filters: &str, more: &str) -> Gateway {
+    gateway_with(origin, filters, more, "--log=info")
+}
+
+fn gateway_with(origin: &Origin, filters: &str, more: &str, arg: &str) -> Gateway {
     let config = format!(
         "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n{more}\n\
          spring.cloud.gateway.server.webflux.routes:\n\
          - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n{filters}\n",
         origin.uri()
     );
-    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}", arg], &config)
 }
 
 async fn get(address: SocketAddr, fields: &str) -> Response {
@@ -72,13 +76,20 @@ async fn another_server_is_asked_on_few_connections() {
 #[tokio::test]
 async fn another_server_turns_requests_away_in_its_own_words() {
     let origin = Origin::start().await;
-    let fields = &["Location: https://login.example/?back=1", "Set-Cookie: t=2"];
+    let fields = &[
+        "Location: https://login.example/?back=1",
+        "Set-Cookie: t=2",
+        "Connection: X-Hop, keep-alive",
+        "Keep-Alive: timeout=5",
+        "X-Hop: 1",
+    ];
     let auth = Origin::answering(|_| Answer::status(302, fields, "go and log in")).await;
     let gateway = gateway(&origin, &forward_auth(&auth.uri()), "");
     let answer = get(gateway.address(), "").await;
     assert_eq!((answer.status, answer.text().as_str()), (302, "go and log in"));
     assert_eq!(answer.field("location").as_deref(), Some("https://login.example/?back=1"));
     assert_eq!(answer.field("set-cookie").as_deref(), Some("t=2"));
+    assert_eq!((answer.field("x-hop"), answer.field("keep-alive")), (None, None));
     assert!(origin.requests().is_empty());
 }
 
@@ -90,6 +101,20 @@ async fn nobody_passes_while_the_other_server_cannot_be_asked() {
     let silent = Origin::answering(|_| Answer::nothing()).await;
     let slow = gateway(&origin, &forward_auth(&silent.uri()), "");
     assert_eq!(get(slow.address(), "").await.status, 503);
+    assert!(origin.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_admin_api_is_not_asked() {
+    let origin = Origin::start().await;
+    let port = closed_port().port();
+    // It would answer 200.
+    let filters = format!(
+        "  - name: ForwardAuth\n    args: {{ uri: 'http://127.0.0.1:{port}/actuator/health' }}"
+    );
+    let gateway = gateway_with(&origin, &filters, "", &format!("--set=weir.admin.port={port}"));
+    assert_eq!(get(gateway.address(), "").await.status, 503);
+    gateway.wait_for_output("the admin API of this gateway");
     assert!(origin.requests().is_empty());
 }
 

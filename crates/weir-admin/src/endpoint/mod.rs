@@ -153,21 +153,6 @@ fn is_served(site: &Site, endpoint: &Endpoint) -> bool {
     site.serves(endpoint.name, endpoint.intent) && (site.options.is_verbose || !endpoint.is_verbose)
 }
 
-impl Site {
-    /// Whether the main port has to forward `path` (without query) here. Paths below endpoints that
-    /// are not exposed belong to the routes, as in SCG.
-    pub fn owns(&self, path: &str) -> bool {
-        let Some(rest) = path.strip_prefix(self.options.base_path.as_str()) else { return false };
-        if rest.is_empty() {
-            return true;
-        }
-        let Some(rest) = rest.strip_prefix('/') else { return false };
-        let name = rest.split('/').next().unwrap_or(rest);
-        let mut known = endpoints().filter(|endpoint| endpoint.name == name);
-        known.any(|endpoint| self.serves(endpoint.name, endpoint.intent))
-    }
-}
-
 fn method_filter(method: &str) -> MethodFilter {
     match method {
         "POST" => MethodFilter::POST,

@@ -366,3 +366,22 @@ static ENDPOINTS: &[Endpoint] = &[
         )
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::endpoints;
+    use crate::access::Intent;
+    use crate::site::ENDPOINTS;
+
+    #[test]
+    fn what_can_be_read_below_the_base_path_is_in_the_index_and_on_the_main_port() {
+        let is_read = |intent| matches!(intent, Intent::Read | Intent::Probe);
+        let readable: BTreeSet<&str> = endpoints()
+            .filter(|it| is_read(it.intent) && it.name != "index" && it.address("/b") != it.path)
+            .map(|endpoint| endpoint.name)
+            .collect();
+        assert_eq!(readable, BTreeSet::from(ENDPOINTS));
+    }
+}

@@ -142,7 +142,7 @@ pub async fn send_webhook(
     request: &CallbackRequest,
     admin: Option<SocketAddr>,
 ) -> Result<(u16, Vec<u8>), String> {
-    let answer = attempt(request, Reach { admin }, None).await;
+    let answer = attempt(request, Reach { admin, metadata: false }, None).await;
     let answer = answer.map_err(|failure| told(&failure))?;
     Ok((answer.status.as_u16(), answer.body.to_vec()))
 }
@@ -228,7 +228,7 @@ mod tests {
             why: String::new(),
         };
         let dropped = || COUNTS[Outcome::Dropped as usize].load(Ordering::Relaxed);
-        let reach = Reach { admin: None };
+        let reach = Reach { admin: None, metadata: false };
         let callbacks = Callbacks::bounded(2, 10);
         callbacks.send(request(8 * 1024), reach);
         assert_eq!(dropped(), 0);

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode;
 use weir_filter::{GrpcCall, GrpcReply, Scheme};
 
-use crate::http::{Channels, Failure, Target, told};
+use crate::http::{Channels, Failure, Reach, Target, told};
 
 /// Longest response: what clients of gRPC take unless they are told otherwise.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
@@ -25,10 +25,15 @@ const UNIMPLEMENTED: u32 = 12;
 const INTERNAL: u32 = 13;
 
 /// Calls methods of other servers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Grpc(Channels);
 
 impl Grpc {
+    /// Calls servers within `reach`.
+    pub fn new(reach: Reach) -> Self {
+        Self(Channels::new(reach))
+    }
+
     /// Calls a method and waits for what it answers.
     pub async fn call(&self, call: &GrpcCall) -> GrpcReply {
         let Some(target) = &call.target else {

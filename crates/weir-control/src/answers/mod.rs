@@ -11,6 +11,7 @@ mod password;
 mod redis;
 mod subrequest;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,9 +32,15 @@ use crate::plane::Plane;
 /// A question, and the channel for its answer.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
 
-/// Answers `first` and all that comes after it, for as long as the plane lives.
-pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receiver<Inquiry>) {
-    let desk = Arc::new(Desk::default());
+/// Answers `first` and all that comes after it, for as long as the plane lives. Nothing that it
+/// sends reaches `admin`, where the admin API of this process listens.
+pub fn answer_questions(
+    plane: &Plane,
+    first: Inquiry,
+    mut others: mpsc::Receiver<Inquiry>,
+    admin: Option<SocketAddr>,
+) {
+    let desk = Arc::new(Desk::new(admin));
     plane.handle().spawn(async move {
         desk.take(first);
         while let Some(inquiry) = others.recv().await {
@@ -43,7 +50,7 @@ pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receive
 }
 
 /// State that answers share between questions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Desk {
     redis: Redis,
     passwords: Passwords,
@@ -56,11 +63,25 @@ struct Desk {
 }
 
 impl Desk {
+    fn new(admin: Option<SocketAddr>) -> Self {
+        // It is the operator who says where these lead.
+        let reach = Reach { admin, metadata: true };
+        Self {
+            redis: Redis::default(),
+            passwords: Passwords::default(),
+            access_tokens: AccessTokens::default(),
+            mirrors: Mirrors::default(),
+            grpc: Grpc::new(reach),
+            callbacks: Callbacks::default(),
+            pool: Pool::within(reach),
+        }
+    }
+
     fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
         let question = match question {
             Question::Mirror(copied) => return self.mirrors.send(*copied, self.pool.clone()),
             Question::Callbacks { requests, admin } => {
-                let reach = Reach { admin };
+                let reach = Reach { admin, metadata: false };
                 return requests.into_iter().for_each(|one| self.callbacks.send(one, reach));
             }
             question => question,

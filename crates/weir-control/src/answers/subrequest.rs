@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::header::CONNECTION;
 use http::{HeaderName, Method};
 use weir_filter::{Answer, LocalResponse, Subrequest};
 
@@ -9,7 +10,7 @@ use crate::http::{Answer as HttpAnswer, Ask, Pool};
 
 /// The maximum length of an answer body that is passed to the client.
 const BODY_BYTES_MAX: usize = 1 << 20;
-/// Fields that are about a connection, not about an answer.
+/// Fields that are about a connection, not about an answer; `Connection` names further ones.
 const OF_CONNECTION: [&str; 7] = [
     "connection",
     "content-length",
@@ -45,8 +46,18 @@ async fn send(question: &Subrequest, pool: &Pool) -> Result<HttpAnswer, String> 
 }
 
 fn response(answer: HttpAnswer) -> LocalResponse {
+    let named: Vec<String> = answer
+        .headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let is_of_connection =
+        |name: &str| OF_CONNECTION.contains(&name) || named.iter().any(|it| it == name);
     let fields = answer.headers.iter();
-    let fields = fields.filter(|(name, _)| !OF_CONNECTION.contains(&name.as_str()));
+    let fields = fields.filter(|(name, _)| !is_of_connection(name.as_str()));
     let fields =
         fields.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
     LocalResponse { status: answer.status.as_u16(), fields, body: answer.body.to_vec() }

@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::{Target, connected, secured, unreachable};
 use super::failure::Failure;
+use super::reach::Reach;
 use super::tls::tls_of_http2;
 
 /// Servers that there are connections to.
@@ -29,8 +30,11 @@ const IDLE: Duration = Duration::from_secs(60);
 const LIFE: Duration = Duration::from_secs(300);
 
 /// Connections by server.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Channels(Arc<Mutex<State>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Channels {
+    state: Arc<Mutex<State>>,
+    reach: Reach,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -43,6 +47,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Channel {
     target: Target,
+    reach: Reach,
     link: tokio::sync::Mutex<Link>,
     places: Semaphore,
     used: Mutex<Instant>,
@@ -73,6 +78,11 @@ pub(crate) struct Turn<'c> {
 }
 
 impl Channels {
+    /// No connections yet; all of them will stay within `reach`.
+    pub fn new(reach: Reach) -> Self {
+        Self { state: Arc::default(), reach }
+    }
+
     /// The channel to `target`.
     pub fn channel(&self, target: Target) -> Result<Arc<Channel>, Failure> {
         let mut state = self.state();
@@ -89,6 +99,7 @@ impl Channels {
         }
         let channel = Arc::new(Channel {
             target: target.clone(),
+            reach: self.reach,
             link: tokio::sync::Mutex::default(),
             places: Semaphore::new(PER_CHANNEL_MAX),
             used: Mutex::new(Instant::now()),
@@ -114,7 +125,7 @@ impl Channels {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -164,7 +175,7 @@ impl Channel {
     }
 
     async fn connect(&self, timeout: Duration) -> Result<Open, Failure> {
-        let stream = connected(&self.target, timeout, None).await?;
+        let stream = connected(&self.target, timeout, Some(self.reach)).await?;
         if !self.target.is_secure {
             return handshake(stream).await;
         }
@@ -237,6 +248,33 @@ impl Turn<'_> {
         let mut link = self.channel.link.lock().await;
         if link.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.heard, &self.open.heard)) {
             link.open = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::net::TcpListener;
+
+    use super::{Channels, Failure, Reach, Target};
+
+    #[tokio::test]
+    async fn the_admin_api_is_no_server_by_any_of_its_names() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let admin = listener.local_addr().expect("an address");
+        let reach = Reach { admin: Some(admin), metadata: true };
+        for name in ["127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1"] {
+            let target = Target { is_secure: false, name: name.to_owned(), port: admin.port() };
+            let channel = Channels::new(reach).channel(target).expect("a channel");
+            let failed = channel.turn(Duration::from_secs(9)).await.err();
+            // `localhost` may be `::1` as well, where nobody listens.
+            let is_away = name == "localhost" && matches!(failed, Some(Failure::Unreachable(_)));
+            assert!(
+                matches!(failed, Some(Failure::OutOfReach(_))) || is_away,
+                "{name}: {failed:?}"
+            );
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Ask<'a> {
     pub bytes_max: usize,
     /// Asking twice does no harm, whatever the method.
     pub is_repeatable: bool,
-    /// Where it may lead; anywhere if `None`.
+    /// Where it may lead; as far as the pool if `None`.
     pub reach: Option<Reach>,
     /// Whom an `https` URL is believed by; those that the system trusts if `None`.
     pub tls: Option<TlsConnector>,
@@ -126,7 +126,8 @@ impl<'a> Ask<'a> {
     }
 
     async fn exchange_by(self, pool: &Pool) -> Result<Answer, Failure> {
-        let (max, connect_timeout, reach) = (self.bytes_max, self.connect_timeout, self.reach);
+        let (max, connect_timeout) = (self.bytes_max, self.connect_timeout);
+        let reach = self.reach.or(pool.reach());
         let is_repeatable = self.is_repeatable || self.method.is_safe();
         let (target, mut request) = self.prepared()?;
         if let Some(mut kept) = pool.take(&target) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, Target};
+use super::reach::Reach;
 
 /// Idle connections to one server.
 const PER_TARGET_MAX: usize = 32;
@@ -23,7 +24,11 @@ const READY: Duration = Duration::from_secs(1);
 
 /// Idle connections, by server.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pool(Arc<Mutex<Idle>>);
+pub(crate) struct Pool {
+    idle: Arc<Mutex<Idle>>,
+    /// Where its connections may lead; anywhere if `None`.
+    reach: Option<Reach>,
+}
 
 #[derive(Debug, Default)]
 struct Idle {
@@ -34,6 +39,16 @@ struct Idle {
 }
 
 impl Pool {
+    /// A pool whose connections stay within `reach`.
+    pub fn within(reach: Reach) -> Self {
+        Self { reach: Some(reach), ..Self::default() }
+    }
+
+    /// Where its connections may lead.
+    pub(super) fn reach(&self) -> Option<Reach> {
+        self.reach
+    }
+
     /// The connection to `target` that was used last.
     pub fn take(&self, target: &Target) -> Option<Connection> {
         let mut idle = self.idle();
@@ -98,7 +113,7 @@ impl Pool {
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -157,6 +157,11 @@ mod tests {
         assert!(passes(&behind(2), "10.0.0.1, 203.0.113.5"));
         assert!(passes(&behind(2), "8.8.8.8, 10.0.0.1\n203.0.113.5"));
         assert!(!passes(&behind(3), "10.0.0.1, 203.0.113.5"), "it came past the proxies");
+        assert!(passes(&behind(1), "::ffff:10.0.0.1"), "an IPv4 address in IPv6");
+        assert!(!passes(&behind(1), "::ffff:192.0.2.1"));
+        let mapped = "- name: IpAccess\n  args:\n    allow: 0.0.0.0/0\n    deny: 10.0.0.0/8\n    \
+                      trustedProxies: 1";
+        assert!(!passes(mapped, "::ffff:10.0.0.1"));
         check_refused("IpAccess=", "allow");
         check_refused("IpAccess=10.0.0.0/33", "allow");
     }

@@ -151,13 +151,18 @@ impl Registries {
         Ok(())
     }
 
-    /// Answers the questions of filters, on a thread that starts with the first one.
-    pub fn answer(self: &Arc<Self>, mut questions: mpsc::Receiver<Inquiry>) {
+    /// Answers the questions of filters, on a thread that starts with the first one. `admin` is
+    /// where the admin API listens.
+    pub fn answer(
+        self: &Arc<Self>,
+        mut questions: mpsc::Receiver<Inquiry>,
+        admin: Option<SocketAddr>,
+    ) {
         let registries = Arc::clone(self);
         tokio::spawn(async move {
             let Some(first) = questions.recv().await else { return };
             match registries.plane() {
-                Ok(plane) => answer_questions(&plane, first, questions),
+                Ok(plane) => answer_questions(&plane, first, questions, admin),
                 Err(error) => tracing::error!("questions of filters cannot be answered: {error}"),
             }
         });

@@ -10,8 +10,14 @@ use crate::case_file::CaseFile;
 const LISTED: &str = "actuator/read.txt";
 
 /// Filters and predicates that are not listed there, as they need libraries.
-const OF_LIBRARIES: [&str; 4] =
-    ["CircuitBreaker", "FallbackHeaders", "LocalResponseCache", "RequestRateLimiter"];
+const OF_LIBRARIES: [&str; 6] = [
+    "CircuitBreaker",
+    "FallbackHeaders",
+    "JsonToGrpc",
+    "LocalResponseCache",
+    "RequestRateLimiter",
+    "TokenRelay",
+];
 
 /// Filters and predicates that only Java code can configure.
 const JAVA_ONLY: [&str; 3] = ["ModifyRequestBody", "ModifyResponseBody", "ReadBody"];

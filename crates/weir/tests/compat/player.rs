@@ -11,11 +11,19 @@ use weir_testkit::{Gateway, Redis, closed_port};
 
 use crate::case_file::{CaseFile, Exchange};
 use crate::message::{Block, Message};
+use crate::methods;
 use crate::normal::Normal;
+use crate::peer;
 use crate::upstream::Upstream;
 
 /// The time limit for an answer, that of the recorder.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Descriptor sets, for files `with grpc`. The recorder has them on its class path.
+const DESCRIPTORS: [(&str, &[u8]); 2] = [
+    ("shop.pb", include_bytes!("../../../../tests/grpc/shop.pb")),
+    ("shop-first.pb", include_bytes!("../../../../tests/grpc/shop-first.pb")),
+];
 
 /// The observed messages of one exchange, with placeholders.
 pub struct Seen {
@@ -48,11 +56,16 @@ impl Player {
         let upstream = Upstream::start();
         let redis = file.wants("redis").then(|| Redis::start(closed_port(), &[])).flatten();
         let redis_port = redis.as_ref().map(|redis| redis.address().port().to_string());
+        let peer = format!("http://127.0.0.1:{}", peer::start(file));
+        // Spring Cloud Gateway calls methods over TLS only.
+        let methods = file.wants("grpc").then(methods::start).unwrap_or_default();
         let fill = |text: &str| {
             let port = upstream.port.to_string();
             text.replace("${UPSTREAM}", &format!("http://127.0.0.1:{port}"))
                 .replace("${UPSTREAM_PORT}", &port)
                 .replace("${REDIS_PORT}", redis_port.as_deref().unwrap_or_default())
+                .replace("${PEER}", &peer)
+                .replace("${GRPC}", &format!("http://127.0.0.1:{methods}"))
                 .replace("${FOLDER}", ".")
         };
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -75,9 +88,12 @@ impl Player {
                     let (name, value) = pair.split_once('=').expect("NAME=value");
                     command.env(name, fill(value));
                 }
-                ("with", _) => {}
+                ("with" | "peer", _) => {}
                 _ => panic!("{}: unknown section `{title}`", file.name),
             }
+        }
+        if file.wants("grpc") {
+            files.extend(DESCRIPTORS.iter().map(|(name, set)| (*name, set.to_vec())));
         }
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, &**text)).collect();

@@ -22,7 +22,14 @@ enum Feature {
 
 	CACHE("caffeine|error_prone|spring-boot-cache|starter-cache|spring-context-support"),
 
-	SECURITY("spring-boot-(starter-)?security|spring-security-(?!crypto)|nimbus|jackson-(core|databind)-2\\.");
+	BUCKET4J("bucket4j|caffeine|error_prone"),
+
+	GRPC("/grpc-|protobuf|proto-google|perfmark|gson|guava|failureaccess|listenablefuture|j2objc|jsr305"
+			+ "|animal-sniffer|error_prone|/annotations-4"),
+
+	OAUTH2_CLIENT("oauth2-client|oauth2-oidc-sdk|content-type|lang-tag|json-smart|accessors-smart|/asm-\\d"),
+
+	SECURITY("spring-boot-(starter-)?security-?(?!-?oauth2-client)|spring-security-(?!crypto|oauth2-client)|nimbus|jackson-(core|databind)-2\\.");
 
 	private final Pattern jars;
 

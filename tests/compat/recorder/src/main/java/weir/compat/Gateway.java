@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.springframework.boot.SpringBootConfiguration;
@@ -39,14 +40,19 @@ final class Gateway implements AutoCloseable {
 	}
 
 	/** Starts it, or throws what the gateway threw. The process environment is not seen by it. */
-	static Gateway start(CaseFile file, int upstreamPort) throws IOException, InterruptedException {
+	static Gateway start(CaseFile file, int upstreamPort) throws Exception {
 		Path folder = Files.createTempDirectory("compat-recorder");
 		Map<String, String> places = new LinkedHashMap<>();
 		places.put("${UPSTREAM}", "http://127.0.0.1:" + upstreamPort);
 		places.put("${UPSTREAM_PORT}", String.valueOf(upstreamPort));
 		places.put("${FOLDER}", folder.toString());
-		if (Feature.of(file).contains(Feature.REDIS)) {
+		places.put("${PEER}", "http://127.0.0.1:" + new Peer(file).port());
+		Set<Feature> features = Feature.of(file);
+		if (features.contains(Feature.REDIS)) {
 			places.put("${REDIS_PORT}", String.valueOf(new Redis().port));
+		}
+		if (features.contains(Feature.GRPC)) {
+			places.put("${GRPC}", "https://127.0.0.1:" + Methods.start());
 		}
 		List<String> profiles = new ArrayList<>();
 		Map<String, Object> variables = new LinkedHashMap<>();
@@ -64,7 +70,7 @@ final class Gateway implements AutoCloseable {
 				String[] pair = section.argument().split("=", 2);
 				variables.put(pair[0], fill(pair[1], places));
 			}
-			else if (!section.is("with")) {
+			else if (!section.is("with") && !section.is("peer")) {
 				throw new IOException(file.path + ": unknown section `" + section.title() + "`");
 			}
 		}
@@ -76,6 +82,9 @@ final class Gateway implements AutoCloseable {
 		ApplicationListener<RefreshRoutesResultEvent> counter = (event) -> refreshes.incrementAndGet();
 		List<String> arguments = new ArrayList<>(List.of("--server.port=0", "--spring.main.banner-mode=off",
 				"--spring.config.location=file:" + folder + "/"));
+		if (features.contains(Feature.GRPC)) {
+			arguments.add("--spring.cloud.gateway.server.webflux.httpclient.ssl.use-insecure-trust-manager=true");
+		}
 		if (System.getProperty("verbose") == null) {
 			arguments.add("--logging.level.root=OFF");
 		}
@@ -83,7 +92,7 @@ final class Gateway implements AutoCloseable {
 			.environment(environment)
 			.profiles(profiles.toArray(String[]::new))
 			.listeners(counter)
-			.initializers((each) -> Beans.register(file, (GenericApplicationContext) each))
+			.initializers((each) -> Beans.register(file, features, (GenericApplicationContext) each))
 			.registerShutdownHook(false)
 			.run(arguments.toArray(String[]::new));
 		return new Gateway(context, refreshes);
