@@ -18,6 +18,7 @@ mod mock;
 pub mod process;
 pub mod program;
 mod proxy;
+mod registries;
 pub mod report;
 mod routes;
 pub mod shapes;
@@ -25,6 +26,7 @@ mod stats;
 mod subject;
 mod system;
 pub mod tools;
+mod traffic;
 pub mod usage;
 mod wire;
 
@@ -56,6 +58,8 @@ enum Measure {
     Bench(generators::GeneratorArgs),
     /// weir and Spring Cloud Gateway with a real Eureka and its services: 2 minutes
     System(system::SystemArgs),
+    /// weir with a real Kubernetes API server and a real Consul: 2 minutes, and 15 to build them
+    Registries(registries::RegistriesArgs),
     /// What an answer of a mock costs, beside Prism, WireMock and MockServer: 5 minutes
     Mock(mock::MockArgs),
     /// Becomes another program on given cores
@@ -75,6 +79,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
         Measure::Wire(args) => wire::run(args),
         Measure::Bench(args) => generators::run(args),
         Measure::System(args) => system::run(args),
+        Measure::Registries(args) => registries::run(args),
         Measure::Mock(args) => mock::run(args),
         Measure::Launch(args) => launch::run(args),
     }

@@ -25,6 +25,12 @@ pub enum Tool {
     Maven,
     /// Runs it.
     Java,
+    /// Builds the servers that are Go modules.
+    Go,
+    /// Keeps the objects of Kubernetes.
+    Etcd,
+    /// Asks HTTP APIs with TLS.
+    Curl,
 }
 
 impl Tool {
@@ -38,13 +44,17 @@ impl Tool {
             Self::Strace => ("strace", "strace"),
             Self::Maven => ("mvn", "maven"),
             Self::Java => ("java", "openjdk-17-jdk-headless"),
+            Self::Go => ("go", "golang-go"),
+            Self::Etcd => ("etcd", "etcd-server"),
+            Self::Curl => ("curl", "curl"),
         }
     }
 
     /// The path of the program.
     fn path(self) -> Option<PathBuf> {
         let path = std::env::var("PATH").unwrap_or_default();
-        let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
+        let folders =
+            path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/local/go/bin"]);
         folders.map(|folder| Path::new(folder).join(self.names().0)).find(|file| file.is_file())
     }
 
@@ -54,6 +64,8 @@ impl Tool {
             Self::Nginx | Self::Haproxy | Self::Wrk => "-v",
             Self::Ab | Self::Strace => "-V",
             Self::Maven | Self::Java => "-version",
+            Self::Go => "version",
+            Self::Etcd | Self::Curl => "--version",
         };
         version_of(&self.path()?, flag)
     }
@@ -96,7 +108,11 @@ impl Tools {
     }
 }
 
-fn find(needed: &[Tool], install: bool) -> anyhow::Result<()> {
+/// Finds or installs `needed`.
+///
+/// # Errors
+/// Something is missing.
+pub fn find(needed: &[Tool], install: bool) -> anyhow::Result<()> {
     let missing = || -> Vec<&str> {
         needed.iter().filter(|tool| tool.path().is_none()).map(|tool| tool.names().1).collect()
     };

@@ -165,6 +165,10 @@ pub struct Zookeeper {
     pub session_timeout: Duration,
     /// `spring.cloud.zookeeper.connection-timeout` (15 s).
     pub connection_timeout: Duration,
+    /// `weir.discovery.zookeeper.username`: the user of the scheme `digest`.
+    pub user: Option<String>,
+    /// `weir.discovery.zookeeper.password`.
+    pub password: Option<Secret>,
     /// `spring.cloud.zookeeper.discovery.root` (`/services`).
     pub root: String,
     /// `spring.cloud.zookeeper.prefix`: the node below the root where `dependencies` are.
@@ -379,6 +383,8 @@ impl Default for Zookeeper {
             servers: "localhost:2181".to_owned(),
             session_timeout: Duration::from_secs(60),
             connection_timeout: Duration::from_secs(15),
+            user: None,
+            password: None,
             root: "/services".to_owned(),
             prefix: String::new(),
             dependencies: Vec::new(),

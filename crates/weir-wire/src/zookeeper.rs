@@ -10,6 +10,8 @@ pub const NO_AUTH: i32 = -102;
 pub const NODE_EXISTS: i32 = -110;
 /// Number of the answer to a ping.
 pub const PING: i32 = -2;
+/// Number of the answer to [`Request::Login`].
+pub const LOGIN: i32 = -4;
 /// Number of what the server says of its own accord.
 const EVENT: i32 = -1;
 /// Children of one node that are taken at most.
@@ -44,6 +46,13 @@ pub enum Request<'r> {
     },
     /// Removes a node, whatever its version.
     Delete(&'r str),
+    /// Gives the session the rights of a user, by the scheme `digest`.
+    Login {
+        /// The name, which has no colon.
+        user: &'r str,
+        /// The password, as it is: the server makes the digest.
+        password: &'r str,
+    },
     /// Keeps the session.
     Ping,
     /// Ends the session; its ephemeral nodes go.
@@ -97,6 +106,7 @@ pub fn write_request(number: i32, request: Request<'_>, out: &mut Vec<u8>) {
             Request::Data(_) => (number, 4),
             Request::Children(_) => (number, 8),
             Request::Ping => (PING, 11),
+            Request::Login { .. } => (LOGIN, 100),
             Request::Close => (number, -11),
         };
         put_int(number, out);
@@ -118,6 +128,11 @@ pub fn write_request(number: i32, request: Request<'_>, out: &mut Vec<u8>) {
             Request::Delete(path) => {
                 put_bytes(path.as_bytes(), out);
                 put_int(-1, out);
+            }
+            Request::Login { user, password } => {
+                put_int(0, out); // type, unused
+                put_bytes(b"digest", out);
+                put_bytes(format!("{user}:{password}").as_bytes(), out);
             }
             Request::Ping | Request::Close => {}
         }
@@ -262,6 +277,10 @@ mod tests {
             Request::Create { path: "/a", data: b"x", is_ephemeral: true },
             b"\0\0\0\x03\0\0\0\x01\0\0\0\x02/a\0\0\0\x01x\0\0\0\x01\0\0\0\x1f\0\0\0\x05world\
               \0\0\0\x06anyone\0\0\0\x01",
+        );
+        check(
+            Request::Login { user: "u", password: "p" },
+            b"\xff\xff\xff\xfc\0\0\0\x64\0\0\0\0\0\0\0\x06digest\0\0\0\x03u:p",
         );
         check(Request::Ping, b"\xff\xff\xff\xfe\0\0\0\x0b");
         check(Request::Close, b"\0\0\0\x03\xff\xff\xff\xf5");

@@ -4,8 +4,6 @@
 //! The Java side is `bench/eureka` and `bench/eureka-client`. Everything listens on free ports of
 //! 127.0.0.1 and ends with this process.
 
-mod traffic;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,7 +17,7 @@ use super::maven::class_path;
 use super::process::Process;
 use super::tools::{Tool, path};
 use crate::program;
-use traffic::{Counted, Traffic, ask};
+use crate::traffic::{Counted, Traffic, ask};
 
 /// The time limit for a start; five JVMs beside a busy compiler are slow.
 const START: Duration = Duration::from_secs(180);

@@ -3,7 +3,7 @@
 use super::texts::{some, texts};
 use super::{Kind, PropertySpec, Usage};
 use crate::spring::{self, Layers, Node};
-use weir_snapshot::Zookeeper;
+use weir_snapshot::{Secret, Zookeeper};
 
 /// `spring.cloud.zookeeper.*`.
 pub(super) static ZOOKEEPER: &[PropertySpec] = &[
@@ -136,6 +136,21 @@ pub(super) static ZOOKEEPER: &[PropertySpec] = &[
         None,
         "Metadata that weir registers at Zookeeper.",
         Usage::Read,
+    ),
+    PropertySpec::new(
+        "weir.discovery.zookeeper.username",
+        Kind::Text,
+        None,
+        "The user, of the scheme `digest`, whose rights weir has at Zookeeper; in Spring this \
+         takes a bean.",
+        Usage::Sets(|s, v| s.discovery.zookeeper.user = some(v.text())),
+    ),
+    PropertySpec::new(
+        "weir.discovery.zookeeper.password",
+        Kind::Secret,
+        None,
+        "The password of this user. It is sent as it is: weir has no TLS to Zookeeper.",
+        Usage::Sets(|s, v| s.discovery.zookeeper.password = Some(Secret::new(v.text()))),
     ),
     PropertySpec::new(
         "spring.cloud.zookeeper.config",

@@ -184,7 +184,16 @@ impl Query {
         let index = index.filter(|index| *index > 0);
         let index =
             index.ok_or_else(|| Failure::Nonsense("it has no X-Consul-Index".to_owned()))?;
-        Ok((index, answer.json()?))
+        let body: Value = answer.json()?;
+        // Consul lists itself, unless the token may read nothing: that is no error to Consul.
+        if body.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Err(Failure::Forbidden(
+                "200 without any service, not even `consul`: set spring.cloud.consul.token to a \
+                 token that may read services and nodes"
+                    .to_owned(),
+            ));
+        }
+        Ok((index, body))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Kubernetes, as its API reference has the answers of lists and watches.
+//! Kubernetes: answers of lists and watches in the form of its API reference, and recorded ones of
+//! an API server of version 1.34 (`cargo xtask peers registries --record`).
 
 use std::sync::{Arc, Mutex};
 
@@ -50,13 +51,18 @@ fn service() -> serde_json::Value {
 
 /// An API server whose lists and watches of slices are these, in order; then it holds watches.
 async fn server(slices: Vec<Answer>) -> Origin {
+    server_of(|| list(1, &[service()]), slices).await
+}
+
+/// The same with this list of services.
+async fn server_of(services: impl Fn() -> Answer + Send + 'static, slices: Vec<Answer>) -> Origin {
     let script = Arc::new(Mutex::new(slices.into_iter()));
     Origin::answering(move |received: &Received| {
         let target = received.target();
         let holds = || Answer::raw(STREAM).rest(weir_testkit::PATIENCE);
         match target.split(['?', '/']).any(|part| part == "services") {
             true if target.contains("watch=1") => holds(),
-            true => list(1, &[service()]),
+            true => services(),
             false => script.lock().expect("no panic").next().unwrap_or_else(holds),
         }
     })
@@ -186,4 +192,58 @@ async fn garbage_and_a_refusal_leave_the_last_list() {
     until(gateway.address(), "/x", |status, _| status == 200).await;
     // The next list is believed again.
     until(gateway.address(), "/x", |status, _| status == 503).await;
+}
+
+/// What a real API server answered; its instance has this port.
+fn recorded(name: &str, port: u16) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/discovery/recorded/kubernetes");
+    let text = std::fs::read_to_string(format!("{folder}/{name}")).expect("a recording");
+    text.replace("7777", &port.to_string())
+}
+
+/// A list, a watch with changes, a deletion, a watch from a version that the server has forgotten,
+/// and a refusal.
+#[tokio::test]
+async fn answers_of_a_real_server() {
+    let origin = Origin::start().await;
+    let port = origin.address().port();
+    let recorded = |name: &str| recorded(name, port);
+    let answer = |status, name| Answer::status(status, &[], recorded(name));
+    let watched_lines = recorded("watch.jsonl");
+    let last = watched_lines.lines().last().expect("an event");
+    let last: serde_json::Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(last["type"], "DELETED");
+    let version = last["object"]["metadata"]["resourceVersion"].as_str().expect("a version");
+    let (first, second, third) = (Gate::new(), Gate::new(), Gate::new());
+    let server = server_of(
+        move || Answer::status(200, &[], self::recorded("services.json", port)),
+        vec![
+            answer(200, "slices.json"),
+            Answer::raw(STREAM).pause(&first).write(chunk(&watched_lines)).close(),
+            Answer::raw(STREAM).pause(&second).write(chunk(&recorded("gone.jsonl"))).close(),
+            answer(200, "slices.json"),
+            Answer::raw(STREAM).pause(&third).close(),
+            answer(403, "forbidden.json"),
+        ],
+    )
+    .await;
+    let folder = account();
+    let config = config(&server, folder.path())
+        + "weir.discovery.empty-grace: 0\n\
+           spring.cloud.kubernetes.discovery.primary-port-name: http\n";
+    let gateway = gateway(&config).await;
+    until(gateway.address(), "/x", |status, _| status == 200).await;
+    let shown = services(&gateway, "/orders").await;
+    assert_eq!(shown["instances"][0]["metadata"]["team"], "sales");
+    assert_eq!(shown["instances"][0]["metadata"]["zone"], "east");
+    first.open();
+    until(gateway.address(), "/x", |status, _| status == 503).await;
+    server.wait_until(|server| watched(server).len() == 2).await;
+    assert_eq!(watched(&server)[1], version);
+    second.open();
+    until(gateway.address(), "/x", |status, _| status == 200).await;
+    third.open();
+    let told = |_: u16, text: &str| text.contains("403 Forbidden for endpointslices");
+    until(gateway.admin(), "/actuator/gateway/services", told).await;
+    until(gateway.address(), "/x", |status, _| status == 200).await;
 }

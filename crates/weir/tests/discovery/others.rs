@@ -1,4 +1,5 @@
-//! Consul and Nacos, as their documentation has their answers.
+//! Consul and Nacos: answers in the form of their documentation, and recorded ones of Consul 1.14
+//! (`cargo xtask peers registries --record`).
 
 use weir_testkit::{Answer, Client, Origin, Received};
 
@@ -160,4 +161,55 @@ async fn of_two_registries_the_one_that_has_an_instance_serves() {
     let gateway = gateway(&config).await;
     until(gateway.address(), "/x", |status, _| status == 200).await;
     assert_eq!(services(&gateway, "/svc").await["registry"], "dns");
+}
+
+/// What a real agent answered: two instances, of which the second one's check is critical.
+fn recorded_consul(received: &Received, state: &mut State) -> Answer {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/discovery/recorded/consul");
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).expect("a file");
+    let target = received.target();
+    let fields = ["X-Consul-Index: 17", "Content-Type: application/json"];
+    let waits = target.contains("index=17");
+    let hold = Answer::nothing().rest(std::time::Duration::from_millis(if waits { 50 } else { 0 }));
+    let (_, port, _) = &state.instances[0];
+    match target.split('?').next().unwrap_or_default() {
+        "/v1/catalog/services" if state.index > 2 => hold.and(Answer::status(200, &fields, "{}")),
+        "/v1/catalog/services" => hold.and(Answer::status(200, &fields, read("services.json"))),
+        "/v1/health/service/orders" => {
+            let body = read("health.json").replace("7777", &port.to_string());
+            hold.and(Answer::status(200, &fields, body))
+        }
+        _ => Answer::status(404, &[], ""),
+    }
+}
+
+#[tokio::test]
+async fn answers_of_a_real_consul() {
+    let origin = Origin::start().await;
+    let registry = Registry::start(recorded_consul).await;
+    registry.list(&[("orders", origin.address().port())]);
+    let address = registry.origin.address();
+    let config = format!(
+        "spring.cloud.consul: {{ host: {}, port: {}, discovery.register: false }}\n{}",
+        address.ip(),
+        address.port(),
+        route("orders"),
+    );
+    let gateway = gateway(&config).await;
+    until(gateway.address(), "/x", |status, _| status == 200).await;
+    let shown = services(&gateway, "/orders").await;
+    let list = shown["instances"].as_array().expect("instances");
+    for one in list {
+        let is_critical = one["port"] == 7778;
+        let why = is_critical.then_some("the registry does not report it as up");
+        assert_eq!(one["why"].as_str(), why, "{shown}");
+        assert_eq!(one["metadata"]["team"], "sales");
+        assert_eq!(one["metadata"]["zone"], "east");
+    }
+    assert_eq!(list.len(), 2);
+    // The token loses its rights: Consul then answers with an empty catalog.
+    registry.state().index += 1;
+    let told = |_: u16, text: &str| text.contains("not even `consul`");
+    until(gateway.admin(), "/actuator/gateway/services", told).await;
+    until(gateway.address(), "/x", |status, _| status == 200).await;
 }

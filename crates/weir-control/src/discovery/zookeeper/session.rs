@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
-use weir_snapshot::Zookeeper as Settings;
+use weir_snapshot::{Secret, Zookeeper as Settings};
 use weir_wire::zookeeper::{
-    Message, NO_AUTH, PING, Request, ZookeeperError, frame, granted, message, write_connect,
+    LOGIN, Message, NO_AUTH, PING, Request, ZookeeperError, frame, granted, message, write_connect,
     write_request,
 };
 
@@ -53,7 +53,7 @@ impl Session {
         let from = usize::try_from(chance % servers.len().max(1) as u64).unwrap_or_default();
         let mut last = Failure::Unreachable("no server is named".to_owned());
         for server in servers.iter().cycle().skip(from).take(servers.len()) {
-            let opening = Self::with(server, settings.session_timeout, bytes_max);
+            let opening = Self::with(server, settings, bytes_max);
             last = match tokio::time::timeout(settings.connection_timeout, opening).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(failure)) => failure,
@@ -63,7 +63,8 @@ impl Session {
         Err(last)
     }
 
-    async fn with(server: &str, timeout: Duration, bytes_max: usize) -> Looked<Self> {
+    async fn with(server: &str, settings: &Settings, bytes_max: usize) -> Looked<Self> {
+        let timeout = settings.session_timeout;
         let unreachable = |error| Failure::Unreachable(format!("{server}: {error}"));
         let stream = TcpStream::connect(server).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
@@ -93,9 +94,24 @@ impl Session {
                 }
                 session.timeout = Duration::from_millis(granted.timeout_ms.into());
                 session.inbox.drain(..length);
+                session.log_in(settings).await?;
                 return Ok(session);
             }
             session.receive().await?;
+        }
+    }
+
+    /// Gives the session the rights of the configured user, if there is one.
+    async fn log_in(&mut self, settings: &Settings) -> Looked<()> {
+        let Some(user) = &settings.user else { return Ok(()) };
+        let password = settings.password.as_ref().map(Secret::expose).unwrap_or_default();
+        write_request(LOGIN, Request::Login { user, password }, &mut self.outbox);
+        self.send().await?;
+        match self.answer(LOGIN).await? {
+            (0, _) => Ok(()),
+            (code, _) => {
+                Err(Failure::Forbidden(format!("it refuses the user `{user}` with code {code}")))
+            }
         }
     }
 
@@ -255,8 +271,8 @@ pub(super) fn joined(parts: &[&str]) -> String {
 pub(super) fn refused(path: &str, code: i32) -> Failure {
     match code {
         NO_AUTH => Failure::Forbidden(format!(
-            "it denies weir access to {path}: give the world the rights to it, as weir has no \
-             credentials"
+            "it denies weir access to {path}: set weir.discovery.zookeeper.username and password \
+             of a user who may read it, or give the world the right"
         )),
         code => Failure::Nonsense(format!("it answers with code {code} for {path}")),
     }

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use weir_testkit::{Origin, PATIENCE};
 use weir_wire::zookeeper::{
-    Message, Request, children, frame, granted, message, write_connect, write_request,
+    LOGIN, Message, Request, children, frame, granted, message, write_connect, write_request,
 };
 
 use crate::{ended, gateway, route, said, services, until};
@@ -92,6 +92,28 @@ impl Nodes {
 
     fn delete(&mut self, path: &str) {
         assert_eq!(self.ask(Request::Delete(path)).0, 0, "{path}");
+    }
+
+    /// Takes on the rights of a user.
+    fn log_in(&mut self, user: &str, password: &str) {
+        self.number = LOGIN - 1;
+        assert_eq!(self.ask(Request::Login { user, password }).0, 0);
+        self.number = 0;
+    }
+
+    /// Gives all rights to a node to the users of this session alone: `setACL`, which weir never
+    /// sends, so its bytes are written here.
+    fn lock(&mut self, path: &str) {
+        let text = |text: &str| [&(text.len() as i32).to_be_bytes()[..], text.as_bytes()].concat();
+        let acl = [1_i32, 31].map(i32::to_be_bytes).concat();
+        let head = [0_i32, 7].map(i32::to_be_bytes).concat();
+        let any_version = (-1_i32).to_be_bytes();
+        let request =
+            [&head[..], &text(path), &acl, &text("auth"), &text(""), &any_version].concat();
+        let framed = [&(request.len() as i32).to_be_bytes()[..], &request].concat();
+        self.stream.write_all(&framed).expect("a server");
+        let answer = self.read().expect("an answer");
+        assert!(matches!(message(&answer), Ok(Message::Answer { code: 0, .. })), "{answer:?}");
     }
 
     fn children(&mut self, path: &str) -> Vec<String> {
@@ -185,6 +207,93 @@ async fn a_server_that_is_played_is_followed() {
 async fn a_real_server_is_followed() {
     if let Some(server) = Real::start() {
         is_followed(server).await;
+    }
+}
+
+/// A service that only one user may read.
+async fn asks_for_credentials(server: impl Server) {
+    let origin = Origin::start().await;
+    let mut nodes = Nodes::of(server.address());
+    nodes.log_in("weir", "s3cret");
+    nodes.create("/services", "");
+    nodes.create("/services/svc", "");
+    nodes.create("/services/svc/1", &instance("1", origin.address().port()));
+    nodes.lock("/services/svc");
+    let config = |more: &str| {
+        format!(
+            "spring.cloud.zookeeper:\n  connect-string: {}\n  session-timeout: 2s\n{more}{}",
+            server.address(),
+            route("svc"),
+        )
+    };
+    let stranger = gateway(&config("")).await;
+    let told = |_: u16, text: &str| {
+        text.contains("denies weir access to /services/svc: set weir.discovery.zookeeper.username")
+    };
+    until(stranger.admin(), "/actuator/gateway/services", told).await;
+    let user = "weir.discovery.zookeeper: { username: weir, password: s3cret }\n";
+    let known = gateway(&config(user)).await;
+    until(known.address(), "/x", |status, _| status == 200).await;
+    assert!(!known.output().contains("s3cret"), "{}", known.output());
+}
+
+/// The servers of an ensemble end one after the other and come back.
+async fn outlives_each_server(mut servers: Vec<impl Server>) {
+    let origin = Origin::start().await;
+    let mut nodes = Nodes::of(servers[0].address());
+    nodes.create("/services", "");
+    nodes.create("/services/svc", "");
+    nodes.create("/services/svc/1", &instance("1", origin.address().port()));
+    let addresses: Vec<String> =
+        servers.iter().map(|server| server.address().to_string()).collect();
+    let config = format!(
+        "spring.cloud.zookeeper: {{ connect-string: '{}', session-timeout: 2s }}\n{}",
+        addresses.join(","),
+        route("svc"),
+    );
+    let gateway = said(gateway(&config).await, "weir is registered").await;
+    for stopped in 0..servers.len() {
+        servers[stopped].stop();
+        let other = servers[(stopped + 1) % servers.len()].address();
+        let mut nodes = Nodes::of(other);
+        // What only the others know.
+        let added = format!("/services/svc/of-{stopped}");
+        nodes.create(&added, &instance(&added, origin.address().port()));
+        let start = std::time::Instant::now();
+        loop {
+            let known = services(&gateway, "/svc").await["instances"].as_array().map(Vec::len);
+            if known == Some(2 + stopped) && nodes.children("/services/gate").len() == 1 {
+                break;
+            }
+            assert!(start.elapsed() < START_PATIENCE, "{}", services(&gateway, "").await);
+        }
+        until(gateway.address(), "/x", |status, _| status == 200).await;
+        servers[stopped].start();
+        drop(Nodes::of(servers[stopped].address()));
+    }
+}
+
+#[tokio::test]
+async fn credentials_open_what_others_may_not_read() {
+    asks_for_credentials(Played::start()).await;
+}
+
+#[tokio::test]
+async fn credentials_open_what_a_real_server_locks() {
+    if let Some(server) = Real::start() {
+        asks_for_credentials(server).await;
+    }
+}
+
+#[tokio::test]
+async fn another_server_of_the_ensemble_takes_over() {
+    outlives_each_server(Played::ensemble(2)).await;
+}
+
+#[tokio::test]
+async fn another_real_server_of_the_ensemble_takes_over() {
+    if let Some(servers) = Real::ensemble(3) {
+        outlives_each_server(servers).await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use weir_wire::zookeeper::{NO_NODE, NODE_EXISTS};
+use weir_wire::zookeeper::{NO_AUTH, NO_NODE, NODE_EXISTS};
 
 use super::Server;
 
@@ -18,35 +18,53 @@ struct Tree {
     nodes: BTreeMap<String, (Vec<u8>, Option<i64>)>,
     /// Whether its children are watched, or itself.
     watches: Vec<(bool, String, TcpStream)>,
-    connections: Vec<TcpStream>,
     sessions: i64,
+    /// Credentials of sessions.
+    users: BTreeMap<i64, Vec<u8>>,
+    /// Nodes that only sessions with these credentials may read.
+    locked: BTreeMap<String, Vec<u8>>,
 }
 
 /// A server.
 pub struct Played {
     address: SocketAddr,
     tree: Arc<Mutex<Tree>>,
+    connections: Arc<Mutex<Vec<TcpStream>>>,
     stopped: Arc<AtomicBool>,
 }
 
 impl Played {
     /// Starts it on a free port.
     pub fn start() -> Self {
+        Self::of(Arc::default())
+    }
+
+    /// Starts several with the same nodes.
+    pub fn ensemble(count: usize) -> Vec<Self> {
+        let tree = Arc::<Mutex<Tree>>::default();
+        (0..count).map(|_| Self::of(Arc::clone(&tree))).collect()
+    }
+
+    fn of(tree: Arc<Mutex<Tree>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let played = Self { address, tree: Arc::default(), stopped: Arc::default() };
+        let (connections, stopped) = (Arc::default(), Arc::default());
+        let played = Self { address, tree, connections, stopped };
         played.listen(listener);
         played
     }
 
     fn listen(&self, listener: TcpListener) {
         let (tree, stopped) = (Arc::clone(&self.tree), Arc::clone(&self.stopped));
+        let connections = Arc::clone(&self.connections);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
                 let tree = Arc::clone(&tree);
+                let own = stream.try_clone().expect("a socket");
+                connections.lock().expect("no panic").push(own);
                 std::thread::spawn(move || serve(stream, &tree));
             }
         });
@@ -62,7 +80,7 @@ impl Server for Played {
         self.stopped.store(true, Ordering::SeqCst);
         // What is accepted next ends the listener.
         drop(TcpStream::connect(self.address));
-        for stream in std::mem::take(&mut self.tree.lock().expect("no panic").connections) {
+        for stream in std::mem::take(&mut *self.connections.lock().expect("no panic")) {
             let _ = stream.shutdown(Shutdown::Both);
         }
         // Bound anew once the listener is gone, and let go of again.
@@ -136,6 +154,25 @@ impl Tree {
                 self.tell_all(&path);
                 (0, text(&path))
             }
+            7 => {
+                self.locked.insert(path, self.users.get(&session).cloned().unwrap_or_default());
+                (0, stat)
+            }
+            4 | 8
+                if self
+                    .locked
+                    .get(&path)
+                    .is_some_and(|own| self.users.get(&session) != Some(own)) =>
+            {
+                (NO_AUTH, Vec::new())
+            }
+            100 => {
+                // A type that is unused, and the scheme.
+                rest = &rest[4..];
+                bytes(&mut rest);
+                self.users.insert(session, bytes(&mut rest));
+                (0, Vec::new())
+            }
             2 => (if self.remove(&path) { 0 } else { NO_NODE }, Vec::new()),
             3 | 4 | 8 => {
                 if is_there || operation == 3 {
@@ -163,7 +200,6 @@ fn serve(stream: TcpStream, tree: &Mutex<Tree>) {
     let session = {
         let mut tree = tree.lock().expect("no panic");
         tree.sessions += 1;
-        tree.connections.push(stream.try_clone().expect("a socket"));
         tree.sessions
     };
     let granted = [length(0), length(2_000), session.to_be_bytes().to_vec(), text(&"p".repeat(16))];

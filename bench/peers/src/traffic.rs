@@ -20,22 +20,22 @@ const WORDS_MAX: usize = 3;
 
 /// The results of the requests.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
-    pub(super) sent: u64,
-    pub(super) lost: u64,
+pub(crate) struct Counted {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
     /// The first losses.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
 }
 
 /// A client at work.
-pub(super) struct Traffic {
+pub(crate) struct Traffic {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Counted>,
 }
 
 impl Traffic {
     /// Begins to send requests to a gateway.
-    pub(super) fn start(gateway: SocketAddr) -> Self {
+    pub(crate) fn start(gateway: SocketAddr) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -58,14 +58,14 @@ impl Traffic {
     }
 
     /// Lets the client finish its current request.
-    pub(super) fn finish(self) -> Counted {
+    pub(crate) fn finish(self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| Counted { lost: 1, ..Counted::default() })
     }
 }
 
 /// The answer to one request on a connection of its own: the port of the service.
-pub(super) fn ask(gateway: SocketAddr) -> anyhow::Result<String> {
+pub(crate) fn ask(gateway: SocketAddr) -> anyhow::Result<String> {
     on(&mut None, gateway)
 }
 
