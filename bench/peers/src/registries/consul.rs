@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use weir_testkit::tree::root;
 
 use super::api::Api;
+use super::build::Registry;
 use super::gateway::Gateway;
 use super::ground::{Ground, LOOK, PATIENCE};
-use super::{build, instance};
+use super::instance;
 use crate::process::Process;
 
 /// The token that may do everything.
@@ -70,7 +71,7 @@ pub(super) fn run(ground: &mut Ground) -> anyhow::Result<()> {
 
 impl Agent {
     fn new(ground: &Ground) -> anyhow::Result<Self> {
-        let program = build::built("consul", "github.com/hashicorp/consul")?;
+        let program = Registry::Consul.server()?;
         let port = || weir_testkit::closed_port().port();
         let address = weir_testkit::closed_port();
         let config = json!({

@@ -1,9 +1,7 @@
 //! Instances of a service: they answer each request with their port.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
-
-use anyhow::Context;
+use std::net::{IpAddr, TcpListener, TcpStream};
 
 /// Starts an instance that lasts as long as this process; its port.
 pub(super) fn start(address: IpAddr) -> anyhow::Result<u16> {
@@ -26,12 +24,4 @@ fn serve(mut stream: TcpStream, port: u16) -> Option<()> {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         stream.write_all((head + &body).as_bytes()).ok()?;
     }
-}
-
-/// An address of this machine that is not a loopback: Kubernetes refuses those as endpoints.
-pub(super) fn own_address() -> anyhow::Result<IpAddr> {
-    let socket = UdpSocket::bind("0.0.0.0:0")?;
-    // Sends nothing; the system picks the address that it would send from. TEST-NET-3, RFC 5737.
-    socket.connect("203.0.113.1:9").context("this machine has no address but loopbacks")?;
-    Ok(socket.local_addr()?.ip())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask peers registries`: weir with a real Kubernetes API server and a real Consul.
 //!
 //! Both are Go modules (`bench/peers/registries`), built on first use. Everything listens on free
-//! ports, loads no other machine, and ends with this process.
+//! ports in a network namespace of its own, and ends with this process.
 
 mod api;
 mod build;
@@ -11,6 +11,7 @@ mod gateway;
 mod ground;
 mod instance;
 mod kubernetes;
+mod namespace;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use anyhow::ensure;
 use crate::interrupt::Interrupt;
 use crate::program;
 use crate::tools::{self, Tool};
+use build::Registry;
 use ground::Ground;
 
 /// Arguments of `cargo xtask peers registries`.
@@ -39,21 +41,22 @@ pub struct RegistriesArgs {
     record: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Registry {
-    Kubernetes,
-    Consul,
-}
-
 /// Runs it.
 ///
 /// # Errors
 /// Something does not build or start, or a check fails.
 pub fn run(args: &RegistriesArgs) -> anyhow::Result<()> {
     tools::find(&[Tool::Go, Tool::Etcd, Tool::Curl], false)?;
+    let weir = program::weir(args.weir.as_deref())?;
+    if !namespace::is_entered() {
+        for registry in &args.only {
+            registry.server()?;
+        }
+        return namespace::enter();
+    }
     let mut ground = Ground {
         folder: tempfile::tempdir()?,
-        weir: program::weir(args.weir.as_deref())?,
+        weir,
         interrupt: Interrupt::listen()?,
         record: args.record,
         failed: 0,

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use weir_testkit::tree::root;
 
 use super::super::api::Api;
+use super::super::build::Registry;
 use super::super::ground::Ground;
-use super::super::{build, instance};
+use super::super::namespace::ADDRESS;
 use crate::process::Process;
 use crate::tools::{Tool, path};
 
@@ -40,7 +41,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Starts everything.
     pub fn start(ground: &Ground) -> anyhow::Result<Self> {
-        let program = build::built("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver")?;
+        let program = Registry::Kubernetes.server()?;
         let etcd = weir_testkit::closed_port();
         let peer = weir_testkit::closed_port();
         let arguments = [
@@ -154,7 +155,7 @@ impl Cluster {
             "addressType": "IPv4",
             "ports": [{ "name": "https", "port": 1 }, { "name": "http", "port": port }],
             "endpoints": [{
-                "addresses": [instance::own_address()?.to_string()],
+                "addresses": [ADDRESS.to_string()],
                 "conditions": { "ready": is_ready },
                 "zone": "east",
                 "targetRef": { "kind": "Pod", "name": name, "namespace": namespace, "uid": name },
@@ -236,7 +237,7 @@ impl Cluster {
             ("forbidden.json", refused),
         ] {
             // The tests have their instances on the loopback.
-            let text = text.replace(&instance::own_address()?.to_string(), "127.0.0.1");
+            let text = text.replace(&ADDRESS.to_string(), "127.0.0.1");
             std::fs::write(folder.join(name), text)?;
         }
         Ok(())
