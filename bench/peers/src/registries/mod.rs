@@ -67,7 +67,7 @@ pub fn run(args: &RegistriesArgs) -> anyhow::Result<()> {
             Registry::Consul => consul::run(&mut ground)?,
         }
     }
-    ensure!(ground.failed == 0, "{} checks failed", ground.failed);
+    ensure!(ground.failed == 0, "{} of the checks failed", ground.failed);
     println!("all checks pass");
     Ok(())
 }

@@ -85,6 +85,7 @@ impl Cluster {
         let arguments = [
             format!("--etcd-servers=http://{}", self.etcd),
             "--bind-address=127.0.0.1".to_owned(),
+            format!("--advertise-address={ADDRESS}"),
             format!("--secure-port={}", self.address.port()),
             format!("--tls-cert-file={}", self.authority.display()),
             format!("--tls-private-key-file={key}"),
