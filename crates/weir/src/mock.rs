@@ -30,7 +30,8 @@ A request may say what it prefers: `Prefer: code=404, example=none, dynamic=true
 validate=off`, or in the query as `__code=404`.
 Exit code: 0 stopped as asked, 1 a definition or the machine did not allow a start.")]
 pub struct MockArgs {
-    /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox.
+    /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox, and
+    /// access logs of weir with bodies.
     #[arg(value_name = "FILE|DIR")]
     definitions: Vec<PathBuf>,
     /// Settings, as `weir run` has them: `weir.mock.overrides`, `weir.mock.envelope` and others.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::collect::Collected;
 use super::documents::{Place, ReadError, ReadErrors};
 use super::model::{Api, Kind, Recording};
+use crate::recording::{RecordedBody, RecordedExchange};
 use crate::request::{BodyCondition, Condition, form_pairs};
 
 /// Reads the archive `root`.
@@ -41,21 +42,37 @@ fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, Re
         all.warn(&place.pointer, "there was no answer, so the entry is left out");
         return Ok(host);
     };
-    let when = Condition {
-        query: form_pairs(query.as_bytes()),
-        body: posted(value),
-        ..Condition::default()
-    };
-    let recording = Recording {
-        when,
+    let exchange = RecordedExchange {
+        method: method.to_owned(),
+        path,
+        query: query.to_owned(),
+        request_fields: Vec::new(),
+        request: posted(value),
         status,
         fields: kept(value.pointer("/response/headers"), "name"),
-        name: format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default()),
-        content: content(value, place)?,
+        response: content(value, place)?,
     };
-    let key = (method, path.as_str(), "");
-    all.record(key, recording, true, &place.pointer);
+    let name = format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default());
+    let key = (exchange.method.as_str(), exchange.path.as_str(), "");
+    all.record(key, replayed(&exchange, name), true, &place.pointer);
     Ok(host)
+}
+
+/// The answer that is given again, and the request that gets it.
+fn replayed(exchange: &RecordedExchange, name: String) -> Recording {
+    let sent = exchange.request.as_ref().and_then(|body| body.content.as_deref());
+    let got = exchange.response.as_ref();
+    Recording {
+        when: Condition {
+            query: form_pairs(exchange.query.as_bytes()),
+            body: sent.map(|sent| body_condition(&String::from_utf8_lossy(sent))),
+            ..Condition::default()
+        },
+        status: exchange.status,
+        fields: exchange.fields.clone(),
+        name,
+        content: got.and_then(|body| Some((body.media_type.clone(), body.content.clone()?))),
+    }
 }
 
 /// Host, path and query of a URL.
@@ -71,12 +88,11 @@ fn parts(url: &str) -> (String, String, &str) {
     (host.to_owned(), path.replace('{', "%7B").replace('}', "%7D"), query)
 }
 
-fn posted(value: &Value) -> Option<BodyCondition> {
-    let text = value.pointer("/request/postData/text").and_then(Value::as_str)?;
-    if text.is_empty() {
-        return None;
-    }
-    Some(body_condition(text))
+fn posted(value: &Value) -> Option<RecordedBody> {
+    let text = |key: &str| value.pointer(key).and_then(Value::as_str);
+    let content = text("/request/postData/text").filter(|content| !content.is_empty())?;
+    let media_type = text("/request/postData/mimeType").unwrap_or_default().to_owned();
+    Some(RecordedBody { media_type, content: Some(content.as_bytes().to_vec()) })
 }
 
 /// JSON is compared by value, and everything else as it is.
@@ -87,7 +103,7 @@ pub(super) fn body_condition(text: &str) -> BodyCondition {
     }
 }
 
-fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, ReadError> {
+fn content(value: &Value, place: &Place) -> Result<Option<RecordedBody>, ReadError> {
     let Some(content) = value.pointer("/response/content") else { return Ok(None) };
     let text = |key: &str| content.get(key).and_then(Value::as_str);
     let Some(body) = text("text").filter(|body| !body.is_empty()) else { return Ok(None) };
@@ -105,7 +121,7 @@ fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, Re
             return Err(at.error(format!("`{other}` is not known; it is `base64` or missing")));
         }
     };
-    Ok(Some((media_type, body)))
+    Ok(Some(RecordedBody { media_type, content: Some(body) }))
 }
 
 /// Fields of a recorded answer that are sent again.

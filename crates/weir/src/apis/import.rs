@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
+use weir_mock::is_access_log;
 
 use super::change::{read, whole};
 use crate::files::FILES;
@@ -14,7 +15,8 @@ use crate::routes::import::progress;
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// Definitions, each called as its file; folders of them; exports (`.jsonl`).
+    /// Definitions, each called as its file; folders of them; exports (`.jsonl`);
+    /// access logs of weir with bodies.
     #[arg(required = true, value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
 }
@@ -87,7 +89,7 @@ impl Shipment<'_> {
     fn add_file(&mut self, file: &Path) -> anyhow::Result<()> {
         let text = read(file)?;
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if !matches!(ending, "jsonl" | "ndjson") {
+        if !matches!(ending, "jsonl" | "ndjson") || is_access_log(&text) {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             return self.add(&json!({ "name": name, "definition": whole(file, text)? }));
         }
