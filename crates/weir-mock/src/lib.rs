@@ -32,7 +32,9 @@ mod template;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
-pub use callback::{Callback, CallbackRequest, CallbackTargets, Firing, NotFired};
+pub use callback::{
+    Callback, CallbackRequest, CallbackTargets, CallbackWarnings, Firing, NotFired,
+};
 pub use definition::{
     Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, is_access_log, line_of,
 };

@@ -313,9 +313,8 @@ impl Plan<'_> {
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
         let (inquiries, recorder) = (self.inquiries.clone(), Arc::clone(self.recorder));
         let body = move || {
-            let log = log.map(|(settings, sender)| {
-                LogBuffer::new(&settings, sender, Arc::clone(&counters))
-            });
+            let log = log
+                .map(|(settings, sender)| LogBuffer::new(&settings, sender, Arc::clone(&counters)));
             let worker = Worker::new(
                 snapshot, counters, drain, log, reserved, identity, files, inquiries, recorder,
                 seed,

@@ -13,7 +13,7 @@ use weir_mock::{MockSource, Mocks};
 use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
-use crate::output::say;
+use crate::output::{counted, say};
 use crate::routes::client::escaped;
 use crate::run::{RunArgs, run_with};
 
@@ -237,7 +237,8 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
     if count > SHOWN_MAX {
         let _ = writeln!(out, "  … {} more", count - SHOWN_MAX);
     }
-    let _ = writeln!(out, "{count} operations; Ctrl-C stops\nlistening http {address}");
+    let _ =
+        writeln!(out, "{}; Ctrl-C stops\nlistening http {address}", counted(count, "operation"));
     out
 }
 

@@ -16,8 +16,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     let entries = root.pointer("/log/entries").and_then(Value::as_array);
     let mut first_host = None;
     for (at, value) in entries.into_iter().flatten().enumerate() {
-        let read = entry(&mut all, value, &place.at(&at.to_string()));
-        let Some(host) = all.noted(read) else { continue };
+        let Some(host) = entry(&mut all, value, &place.at(&at.to_string())) else { continue };
         let first = first_host.get_or_insert_with(|| host.clone());
         if *first != host {
             let message = format!("`{host}` is served together with `{first}`, by path alone");
@@ -30,17 +29,20 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
 }
 
 /// Adds one entry; returns its host.
-fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
+fn entry(all: &mut Collected, value: &Value, place: &Place) -> Option<String> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let url = text("/request/url");
-    let url = url.ok_or_else(|| place.at("request").at("url").error("an entry needs a `url`"))?;
+    let url = url.ok_or_else(|| place.at("request").at("url").error("an entry needs a `url`"));
+    let response = content(value, place);
+    let (url, response) = (all.noted(url), all.noted(response).flatten());
+    let url = url?;
     let method = text("/request/method").unwrap_or("GET");
     let (host, path, query) = parts(url);
     let status = value.pointer("/response/status").and_then(Value::as_u64);
     let status = status.and_then(|status| u16::try_from(status).ok());
     let Some(status) = status.filter(|status| (200..=999).contains(status)) else {
         all.warn(&place.pointer, "there was no answer, so the entry is left out");
-        return Ok(host);
+        return Some(host);
     };
     let exchange = RecordedExchange {
         method: method.to_owned(),
@@ -50,12 +52,12 @@ fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, Re
         request: posted(value),
         status,
         fields: kept(value.pointer("/response/headers"), "name"),
-        response: content(value, place)?,
+        response,
     };
     let name = format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default());
     let key = (exchange.method.as_str(), exchange.path.as_str(), "");
     all.record(key, replayed(&exchange, name), true, &place.pointer);
-    Ok(host)
+    Some(host)
 }
 
 /// The answer that is given again, and the request that gets it.

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn a_line_without_an_answer_is_no_exchange() {
         let of = |line: &Value| RecordedExchange::of_line(line).map(|own| own.is_some());
-        let with = |status: u16| json!({ "method": "GET", "path": "/", "status": status, "response": {} });
+        let with =
+            |status: u16| json!({ "method": "GET", "path": "/", "status": status, "response": {} });
         assert_eq!(of(&with(200)), Ok(true));
         assert_eq!(of(&with(304)), Ok(false));
         assert_eq!(of(&json!({ "method": "GET", "path": "/", "status": 404 })), Ok(false));

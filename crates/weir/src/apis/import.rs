@@ -10,6 +10,7 @@ use weir_mock::is_access_log;
 
 use super::change::{read, whole};
 use crate::files::FILES;
+use crate::output::counted;
 use crate::routes::client::{Ask, Client};
 use crate::routes::import::progress;
 
@@ -52,16 +53,16 @@ pub(super) fn run(client: &Client, args: &ImportArgs, as_json: bool) -> anyhow::
     let (created, replaced) = (shipment.created, shipment.replaced);
     if let Err(error) = result {
         if created + replaced > 0 {
-            let count = created + replaced;
-            eprintln!("{count} definitions were written before this; importing them again is safe");
+            let count = counted(created + replaced, "definition");
+            eprintln!("written before this: {count}; importing them again is safe");
         }
         return Err(error);
     }
     match as_json {
         true => println!("{}", json!({ "created": created, "replaced": replaced })),
         false => {
-            let count = created + replaced;
-            println!("imported {count} definitions: {created} new, {replaced} replaced");
+            let count = counted(created + replaced, "definition");
+            println!("imported {count}: {created} new, {replaced} replaced");
         }
     }
     Ok(())
