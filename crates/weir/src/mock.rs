@@ -252,7 +252,8 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, args: &MockArgs) -> Stri
             let _ = writeln!(out, "  warning: {warning}");
         }
     }
-    if args.select_header.is_none() {
+    // A configuration may tell them apart by hosts.
+    if args.select_header.is_none() && args.config.is_none() {
         out += &hidden(mocks);
     }
     for one in mocks.operations().take(SHOWN_MAX) {
@@ -283,7 +284,7 @@ fn hidden(mocks: &Mocks) -> String {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in mocks.operations() {
         let (api, operation) = (one.api.name.as_str(), one.operation);
-        let of = *first.entry((&operation.method, &operation.path)).or_insert(api);
+        let of = *first.entry((&operation.method, &one.api.bases, &operation.path)).or_insert(api);
         if of != api {
             *counts.entry((api, of)).or_default() += 1;
         }
