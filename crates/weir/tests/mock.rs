@@ -355,3 +355,37 @@ spring.cloud.gateway.server.webflux.routes:
     assert!(violations.contains("[\"query\",\"n\"]"), "{violations}");
     assert_eq!(get("/told/pets?n=1").await.field("sl-violations"), None);
 }
+
+#[tokio::test]
+async fn what_prevents_a_start_is_said_in_words_of_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = mock(&[]);
+    let port = serving.address().port().to_string();
+    let pets = serving.directory().join("pets.yaml");
+    let broken = folder.path().join("broken.yaml");
+    std::fs::write(&broken, "openapi: [").expect("a file");
+    let none = tempfile::tempdir().expect("a folder");
+    let check = |args: &[&std::ffi::OsStr], expected: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_weir")).arg("mock").args(args).output();
+        let output = output.expect("an output");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected), "{expected}: {told}");
+    };
+    check(&["--port".as_ref(), port.as_ref(), pets.as_ref()], "choose another `--port`");
+    check(&[folder.path().join("none.yaml").as_ref()], "none.yaml: No such file");
+    check(&[none.path().as_ref()], "no .yaml, .yml, .json or .har");
+    check(&[broken.as_ref()], &format!("apis: {}: ", broken.display()));
+}
+
+#[tokio::test]
+async fn hidden_operations_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let second = folder.path().join("zoo.yaml");
+    std::fs::write(&second, PETS).expect("a file");
+    let mut gateway = mock(&[second.to_str().expect("a path")]);
+    gateway.terminate();
+    gateway.wait_for_exit();
+    let told = gateway.output();
+    assert!(told.contains("have the method and path of others in"), "{told}");
+}
