@@ -42,7 +42,8 @@ pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
 pub use recording::{
-    RecordedBody, RecordedDefinition, RecordedExchange, is_answer, recorded_definition,
+    RecordedBody, RecordedDefinition, RecordedExchange, is_answer, mask_address,
+    recorded_definition,
 };
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_mock::RecordedExchange;
+use weir_mock::{RecordedExchange, mask_address};
 use weir_route::Route;
 use weir_snapshot::{AccessLog, AccessLogFormat, RouteTarget};
 use weir_wire::{RequestHead, Version};
@@ -292,11 +292,15 @@ fn json_line(line: &Line<'_>) -> Value {
 fn formatted(lines: Vec<LongLine>) -> Vec<u8> {
     let mut out = Vec::new();
     for LongLine { mut line, exchanged } in lines {
-        if let (Some(members), Some(exchanged)) = (line.as_object_mut(), exchanged) {
-            let Exchanged { heads, request, response } = *exchanged;
-            let (request, response) =
-                (request.map(RawBody::decoded), response.map(RawBody::decoded));
-            members.extend(RecordedExchange { request, response, ..heads }.line());
+        match (line.as_object_mut(), exchanged) {
+            (Some(members), Some(exchanged)) => {
+                let Exchanged { heads, request, response } = *exchanged;
+                let request = request.map(RawBody::decoded);
+                let response = response.map(RawBody::decoded);
+                members.extend(RecordedExchange { request, response, ..heads }.line());
+            }
+            (Some(members), None) => mask_address(members),
+            (None, _) => {}
         }
         let _ = serde_json::to_writer(&mut out, &line);
         out.push(b'\n');

@@ -66,7 +66,7 @@ const REQUESTS: &[&str] = &[
     "POST /v1/login?api_key=hunter2&page=1 HTTP/1.1\r\nHost: a\r\n\
      Content-Type: application/json\r\nContent-Length: 33\r\n\r\n\
      {\"user\":\"a\",\"password\":\"hunter2\"}",
-    "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /nowhere?token=hunter2 HTTP/1.1\r\nHost: a\r\n\r\n",
 ];
 
 #[tokio::test]

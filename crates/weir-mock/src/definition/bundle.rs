@@ -12,7 +12,8 @@ use super::read::kind;
 
 impl Api {
     /// The definition in `text`, the content of `file`, with all the files that it refers to as one
-    /// document. `None` if it refers to no other file. An access log is the document that it becomes.
+    /// document. `None` if it refers to no other file. An access log is the document that it
+    /// becomes.
     ///
     /// # Errors
     /// A file that cannot be read, with the place that refers to it.

@@ -18,15 +18,17 @@ impl RecordedExchange {
             json!({ "headers": headers(fields), "body": body })
         };
         let query = Some(&self.query).filter(|query| !query.is_empty());
-        let query = query.map(|query| masked(query, secret::is_parameter));
         let members = [
             ("method", json!(self.method)),
-            ("path", json!(path::masked(&self.path))),
+            ("path", json!(self.path)),
             ("query", json!(query)),
             ("request", message(&self.request_fields, &self.request)),
             ("response", message(&self.fields, &self.response)),
         ];
-        members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let mut members = members.collect();
+        mask_address(&mut members);
+        members
     }
 
     /// The exchange that a line of the access log tells of; `None` if it has no whole response of
@@ -54,6 +56,16 @@ impl RecordedExchange {
         let (fields, response) = read(response).map_err(|why| format!("`response`: {why}"))?;
         let query = text("query").unwrap_or_default().to_owned();
         Ok(Some(Self { method, path, query, request_fields, request, status, fields, response }))
+    }
+}
+
+/// Masks the secrets in `path` and `query` of a line, as of one without an exchange.
+pub fn mask_address(members: &mut Map<String, Value>) {
+    if let Some(Value::String(path)) = members.get_mut("path") {
+        *path = path::masked(path);
+    }
+    if let Some(Value::String(query)) = members.get_mut("query") {
+        *query = masked(query, secret::is_parameter);
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use exchange::Tally;
 pub use exchange::{RecordedBody, RecordedExchange};
-pub use line::is_answer;
+pub use line::{is_answer, mask_address};
 use operation::Recorded;
 use path::Template;
 

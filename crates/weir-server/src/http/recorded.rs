@@ -1,5 +1,5 @@
-//! Exchanges that are recorded, or logged with their bodies: from the request that goes to an upstream to the end of its
-//! response.
+//! Exchanges that are recorded, or logged with their bodies: from the request that goes to an
+//! upstream to the end of its response.
 
 use std::sync::Arc;
 
