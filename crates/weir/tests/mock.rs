@@ -1,6 +1,7 @@
 //! `weir mock` end to end.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use weir_testkit::{Client, Gateway, Response};
 
@@ -378,14 +379,19 @@ async fn what_prevents_a_start_is_said_in_words_of_the_command() {
     check(&[broken.as_ref()], &format!("apis: {}: ", broken.display()));
 }
 
-#[tokio::test]
-async fn hidden_operations_are_named() {
+#[test]
+fn hidden_operations_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let second = folder.path().join("zoo.yaml");
-    std::fs::write(&second, PETS).expect("a file");
-    let mut gateway = mock(&[second.to_str().expect("a path")]);
-    gateway.terminate();
-    gateway.wait_for_exit();
-    let told = gateway.output();
-    assert!(told.contains("have the method and path of others in"), "{told}");
+    let files = ["first.yaml", "second.yaml"].map(|name| folder.path().join(name));
+    files.iter().for_each(|file| std::fs::write(file, PETS).expect("a file"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["mock", "--port", "0"]).args(&files).stdout(Stdio::piped());
+    let mut serving = command.spawn().expect("a process");
+    let lines = BufReader::new(serving.stdout.take().expect("its output")).lines();
+    let mut lines = lines.map(|line| line.expect("a line"));
+    let told = lines.find(|line| line.starts_with("warning: ") || line.starts_with("listening"));
+    serving.kill().expect("an end");
+    serving.wait().expect("an end");
+    let told = told.expect("a line");
+    assert!(told.contains("operations of second have the method and path"), "{told}");
 }
