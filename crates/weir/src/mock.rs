@@ -263,7 +263,11 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, args: &MockArgs) -> Stri
             method => format!("-X {method} "),
         };
         let url = format!("http://{address}{}", filled(&operation.path));
-        let _ = writeln!(out, "  curl {method}'{url}'  # {}", operation.summary);
+        let summary = match operation.summary.as_str() {
+            "" => String::new(),
+            text => format!("  # {text}"),
+        };
+        let _ = writeln!(out, "  curl {method}'{url}'{summary}");
     }
     for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
         let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
