@@ -32,14 +32,19 @@ mod template;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
-pub use callback::{Callback, CallbackRequest, CallbackTargets, Firing, NotFired};
+pub use callback::{
+    Callback, CallbackRequest, CallbackTargets, CallbackWarnings, Firing, NotFired,
+};
 pub use definition::{
-    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, line_of,
+    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, is_access_log, line_of,
 };
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
-pub use recording::{RecordedBody, RecordedDefinition, RecordedExchange, recorded_definition};
+pub use recording::{
+    RecordedBody, RecordedDefinition, RecordedExchange, is_answer, mask_address,
+    recorded_definition,
+};
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};

@@ -16,18 +16,20 @@ fn all_problems_of_yapi() {
     check(
         r#"[
 { "name": "one", "list": [
-  { "title": "no path" },
+  { "title": "no path", "res_body": "{" },
   { "path": "/a", "res_body": "{" },
   { "path": "/b", "method": "POST", "req_body_type": "json", "req_body_is_json_schema": true,
     "req_body_other": "[]",
-    "res_body": "{'a|regexp': '('}" },
+    "res_body": "{'a|regexp': '(', b: { 'c|regexp': 1 }}" },
   { "path": "/good", "res_body": "{}" } ] },
 { "name": "two" }
 ]"#,
         &[
             "file:3#/0/list/0/path",
+            "file:3#/0/list/0/res_body",
             "file:4#/0/list/1/res_body",
             "file:6#/0/list/2/req_body_other",
+            "file:7#/0/list/2/res_body",
             "file:7#/0/list/2/res_body",
             "file:9#/1",
         ],
@@ -38,7 +40,7 @@ fn all_problems_of_yapi() {
 fn all_problems_of_postman() {
     check(
         r#"{ "info": { "name": "n" }, "item": [
-  { "name": "none" },
+  { "name": "none", "response": [ { "code": 1 } ] },
   { "name": "folder", "item": [ { "request": { "method": "GET" } } ] },
   { "request": "/a", "response": [
     { "code": 20 },
@@ -47,6 +49,7 @@ fn all_problems_of_postman() {
 ] }"#,
         &[
             "file:2#/item/0/request",
+            "file:2#/item/0/response/0/code",
             "file:3#/item/1/item/0/request/url",
             "file:5#/item/2/response/0/code",
             "file:7#/item/2/response/2/code",
@@ -58,7 +61,8 @@ fn all_problems_of_postman() {
 fn all_problems_of_archives() {
     check(
         r#"{ "log": { "entries": [
-  { "request": { "method": "GET" } },
+  { "request": { "method": "GET" }, "response": { "status": 200, "content": { "text": "x",
+    "encoding": "rot13" } } },
   { "request": { "url": "http://a/b" }, "response": { "status": 200,
     "content": { "text": "%", "encoding": "base64" } } },
   { "request": { "url": "http://a/c" }, "response": { "status": 200,
@@ -66,8 +70,9 @@ fn all_problems_of_archives() {
 ] } }"#,
         &[
             "file:2#/log/entries/0/request/url",
-            "file:4#/log/entries/1/response/content/text",
-            "file:6#/log/entries/2/response/content/encoding",
+            "file:3#/log/entries/0/response/content/encoding",
+            "file:5#/log/entries/1/response/content/text",
+            "file:7#/log/entries/2/response/content/encoding",
         ],
     );
 }
@@ -137,4 +142,22 @@ components:
     C: { $id: 'weir:///c', $defs: { d: { type: string } }, $ref: '#/$defs/d' }
 ";
     assert!(api(text).is_ok(), "{:?}", api(text).map(|_| ()));
+}
+
+const LINE: &str =
+    r#"{"time":"2026-11-28T10:00:00Z","method":"GET","path":"/a","status":200,"us":9"#;
+
+#[test]
+fn all_problems_of_access_logs() {
+    let log = format!(
+        "{LINE}}}\n\nnginx: started\n{LINE},\"response\":{{\"body\":{{}}}}}}\n{LINE},\"resp"
+    );
+    let errors = api(&log).map(|_| ()).expect_err("refused").to_string();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert!(lines[0].contains("line 3: ") && lines[1].contains("line 4: `response`"), "{errors}");
+    let bare = api(&format!("{LINE}}}\n")).map(|_| ()).expect_err("refused").to_string();
+    assert!(bare.contains("weir.access-log.bodies"), "{bare}");
+    let cut = format!("{LINE},\"response\":{{}}}}\n{LINE}}}\n{LINE},\"resp");
+    assert_eq!(api(&cut).map(|_| ()), Ok(()), "the last line is still being written");
 }

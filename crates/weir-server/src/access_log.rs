@@ -1,23 +1,31 @@
-//! The access log: formatted into a buffer by each worker, written by one thread.
+//! The access log: formatted into a buffer by each worker, written by one thread. Where it has
+//! bodies, that thread decodes, masks and formats them, so that no worker does.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use weir_mock::{RecordedExchange, mask_address};
 use weir_route::Route;
 use weir_snapshot::{AccessLog, AccessLogFormat, RouteTarget};
 use weir_wire::{RequestHead, Version};
 
 use crate::http::exchange::Record;
+use crate::http::tap::RawBody;
+use crate::metrics::WorkerCounters;
 
 /// A worker's buffer is handed over when it holds so much.
 const FLUSH_BYTES: usize = 32 * 1024;
+/// What a line with bodies takes besides its fields and bodies.
+const LINE_BYTES: usize = 1024;
 /// Buffers waiting for the disk at most; beyond, lines are dropped and the drop is logged.
 const QUEUE_MAX: usize = 64;
 
@@ -33,12 +41,45 @@ pub(crate) struct Line<'a> {
     pub(crate) now_ms: i64,
 }
 
+/// What an exchange with an upstream had, where the log has bodies.
+pub(crate) struct Exchanged {
+    /// Without its bodies.
+    pub(crate) heads: RecordedExchange,
+    pub(crate) request: Option<RawBody>,
+    pub(crate) response: Option<RawBody>,
+}
+
+/// A line with bodies on its way to the writer.
+pub(crate) struct LongLine {
+    line: Value,
+    exchanged: Option<Box<Exchanged>>,
+}
+
+/// What a worker hands to the writer.
+pub(crate) enum Batch {
+    /// Formatted lines.
+    Lines(Vec<u8>),
+    /// Lines with bodies.
+    LongLines(Vec<LongLine>),
+}
+
 /// A worker's end of the log.
 pub(crate) struct LogBuffer {
     format: AccessLogFormat,
+    /// Bytes of a body that are logged; `None` if bodies are not.
+    pub(crate) bodies_max: Option<usize>,
     buffer: RefCell<Vec<u8>>,
+    long: RefCell<LongLines>,
     stamp: RefCell<Stamp>,
-    sender: SyncSender<Vec<u8>>,
+    sender: SyncSender<Batch>,
+    counters: Arc<WorkerCounters>,
+}
+
+/// Lines with bodies so far, and roughly their bytes.
+#[derive(Default)]
+struct LongLines {
+    lines: Vec<LongLine>,
+    bytes: usize,
 }
 
 /// The time as the Common Log Format has it, made once for all lines of a second.
@@ -66,14 +107,25 @@ impl Stamp {
 ///
 /// # Errors
 /// The file cannot be opened.
-pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Vec<u8>>, JoinHandle<()>)> {
+pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Batch>, JoinHandle<()>)> {
     let mut sink: Box<dyn Write + Send> = match &settings.path {
         None => Box::new(io::stdout()),
-        Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+        Some(path) => {
+            let mut options = OpenOptions::new();
+            // Bodies have personal data: a new file is for its owner alone.
+            if settings.bodies_max.is_some() {
+                options.mode(0o600);
+            }
+            Box::new(options.create(true).append(true).open(path)?)
+        }
     };
-    let (sender, receiver) = sync_channel::<Vec<u8>>(QUEUE_MAX);
+    let (sender, receiver) = sync_channel(QUEUE_MAX);
     let writer = move || {
-        for lines in receiver {
+        for batch in receiver {
+            let lines = match batch {
+                Batch::Lines(lines) => lines,
+                Batch::LongLines(lines) => formatted(lines),
+            };
             if let Err(error) = sink.write_all(&lines).and_then(|()| sink.flush()) {
                 tracing::error!(%error, "the access log cannot be written");
             }
@@ -84,11 +136,27 @@ pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Vec<u8>>, Joi
 }
 
 impl LogBuffer {
-    pub(crate) fn new(format: AccessLogFormat, sender: SyncSender<Vec<u8>>) -> Self {
-        Self { format, buffer: RefCell::default(), stamp: RefCell::default(), sender }
+    pub(crate) fn new(
+        settings: &AccessLog,
+        sender: SyncSender<Batch>,
+        counters: Arc<WorkerCounters>,
+    ) -> Self {
+        Self {
+            format: settings.format,
+            bodies_max: settings.bodies_max,
+            buffer: RefCell::default(),
+            long: RefCell::default(),
+            stamp: RefCell::default(),
+            sender,
+            counters,
+        }
     }
 
-    pub(crate) fn write(&self, line: &Line<'_>) {
+    pub(crate) fn write(&self, line: &Line<'_>, exchanged: Option<Box<Exchanged>>) {
+        if self.bodies_max.is_some() {
+            self.write_long(line, exchanged);
+            return;
+        }
         let mut buffer = self.buffer.borrow_mut();
         let mut stamp = self.stamp.borrow_mut();
         match self.format {
@@ -101,7 +169,8 @@ impl LogBuffer {
                     buffer.push(b'"');
                 }
             }
-            AccessLogFormat::Json => json_line(&mut buffer, line),
+            // Control characters are escaped by JSON itself, so a record stays on its line.
+            AccessLogFormat::Json => _ = serde_json::to_writer(&mut *buffer, &json_line(line)),
         }
         buffer.push(b'\n');
         let full = buffer.len() >= FLUSH_BYTES;
@@ -111,25 +180,47 @@ impl LogBuffer {
         }
     }
 
+    fn write_long(&self, line: &Line<'_>, exchanged: Option<Box<Exchanged>>) {
+        let mut long = self.long.borrow_mut();
+        long.bytes += LINE_BYTES + exchanged.as_ref().map_or(0, |own| own.bytes());
+        long.lines.push(LongLine { line: json_line(line), exchanged });
+        let full = long.bytes >= FLUSH_BYTES;
+        drop(long);
+        if full {
+            self.flush();
+        }
+    }
+
     /// Passes the buffered log lines on.
     pub(crate) fn flush(&self) {
-        let lines = std::mem::take(&mut *self.buffer.borrow_mut());
-        if lines.is_empty() {
-            return;
-        }
-        if let Err(TrySendError::Full(lost)) = self.sender.try_send(lines) {
-            let lines = lost.iter().filter(|byte| **byte == b'\n').count();
+        let Some(batch) = self.batch() else { return };
+        if let Err(TrySendError::Full(lost)) = self.sender.try_send(batch) {
+            let lines = match lost {
+                Batch::Lines(lines) => lines.iter().filter(|byte| **byte == b'\n').count(),
+                Batch::LongLines(lines) => lines.len(),
+            };
+            (0..lines).for_each(|_| self.counters.log_line_dropped());
             tracing::warn!(lines, "the access log cannot keep up; lines were dropped");
+        }
+    }
+
+    /// What was logged since the last one.
+    fn batch(&self) -> Option<Batch> {
+        let lines = std::mem::take(&mut *self.buffer.borrow_mut());
+        let long = std::mem::take(&mut *self.long.borrow_mut()).lines;
+        match (lines.is_empty(), long.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some(Batch::Lines(lines)),
+            (true, false) => Some(Batch::LongLines(long)),
         }
     }
 }
 
 impl Drop for LogBuffer {
     fn drop(&mut self) {
-        let lines = std::mem::take(&mut *self.buffer.borrow_mut());
-        if !lines.is_empty() {
+        if let Some(batch) = self.batch() {
             // The writer is gone only when the process is ending.
-            let _ = self.sender.send(lines);
+            let _ = self.sender.send(batch);
         }
     }
 }
@@ -177,11 +268,11 @@ fn number(out: &mut Vec<u8>, mut rest: u64) {
     }
 }
 
-fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
+fn json_line(line: &Line<'_>) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut path = Vec::new();
     path.extend_from_slice(line.request.received_path());
-    let value = json!({
+    json!({
         "time": jiff::Timestamp::from_millisecond(line.now_ms).unwrap_or_default().to_string(),
         "peer": line.record.peer.map(|peer| peer.to_string()),
         "method": text(line.request.method()),
@@ -194,9 +285,36 @@ fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
         "route": line.route.map(|route| route.id.to_string()),
         "error": line.record.error.map(|kind| kind.name()),
         "userAgent": line.request.fields.get(b"user-agent").map(text),
-    });
-    // Control characters are escaped by JSON itself, so a record stays on its line.
-    let _ = serde_json::to_writer(&mut *out, &value);
+    })
+}
+
+/// Lines with the fields and bodies of their exchanges, as JSON.
+fn formatted(lines: Vec<LongLine>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for LongLine { mut line, exchanged } in lines {
+        match (line.as_object_mut(), exchanged) {
+            (Some(members), Some(exchanged)) => {
+                let Exchanged { heads, request, response } = *exchanged;
+                let request = request.map(RawBody::decoded);
+                let response = response.map(RawBody::decoded);
+                members.extend(RecordedExchange { request, response, ..heads }.line());
+            }
+            (Some(members), None) => mask_address(members),
+            (None, _) => {}
+        }
+        let _ = serde_json::to_writer(&mut out, &line);
+        out.push(b'\n');
+    }
+    out
+}
+
+impl Exchanged {
+    fn bytes(&self) -> usize {
+        let fields = self.heads.request_fields.iter().chain(&self.heads.fields);
+        let bodies = [&self.request, &self.response].into_iter().flatten();
+        fields.map(|(name, value)| name.len() + value.len()).sum::<usize>()
+            + bodies.map(RawBody::bytes).sum::<usize>()
+    }
 }
 
 fn target(out: &mut Vec<u8>, request: &RequestHead) {

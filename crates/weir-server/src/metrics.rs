@@ -84,6 +84,8 @@ events! {
         "Retries left out because the budget of the upstream was spent.";
     series_missing: "weir_metrics_series_overflow_total",
         "Requests counted under routeId _other because the table of series was full.";
+    log_line_dropped: "weir_access_log_dropped_total",
+        "Lines of the access log dropped because it could not be written fast enough.";
     mocked: "weir_mock_fallbacks_total",
         "Requests answered by MockFallback.";
 }

@@ -14,10 +14,10 @@ use arc_swap::ArcSwap;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{oneshot, watch};
-use weir_snapshot::{AccessLogFormat, Settings, Snapshot};
+use weir_snapshot::{Settings, Snapshot};
 
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
-use crate::access_log::{self, LogBuffer};
+use crate::access_log::{self, Batch, LogBuffer};
 use crate::descriptors::{Files, FilesPlan};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::{Executor, TIDY, spawn, yield_now};
@@ -233,7 +233,7 @@ pub fn files_plan(settings: &Settings, limit: u64) -> FilesPlan {
 struct Plan<'a> {
     snapshot: &'a Arc<ArcSwap<Snapshot>>,
     settings: &'a Settings,
-    log: Option<SyncSender<Vec<u8>>>,
+    log: Option<SyncSender<Batch>>,
     drain: &'a Arc<DrainState>,
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
@@ -307,16 +307,14 @@ impl Plan<'_> {
         counters: Arc<WorkerCounters>,
         seed: u64,
     ) -> Result<JoinHandle<()>, StartError> {
-        let format = self.settings.access_log.as_ref().map(|log| log.format);
-        let log = self.log.clone().map(|sender| (format, sender));
+        let log = self.settings.access_log.clone().zip(self.log.clone());
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
         let (inquiries, recorder) = (self.inquiries.clone(), Arc::clone(self.recorder));
         let body = move || {
-            let log = log.map(|(format, sender)| {
-                LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
-            });
+            let log = log
+                .map(|(settings, sender)| LogBuffer::new(&settings, sender, Arc::clone(&counters)));
             let worker = Worker::new(
                 snapshot, counters, drain, log, reserved, identity, files, inquiries, recorder,
                 seed,

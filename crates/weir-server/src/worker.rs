@@ -232,6 +232,11 @@ impl Worker {
         self.deadlines.wake_all();
     }
 
+    /// Whether what upstreams are sent and answer is looked at: recorded, or logged.
+    pub(crate) fn is_tapping(&self) -> bool {
+        self.recorder.is_on() || self.log.as_ref().is_some_and(|log| log.bodies_max.is_some())
+    }
+
     /// Periodic housekeeping: frees caches and spare buffers.
     pub(crate) fn tidy(&self) {
         self.tidy_own();

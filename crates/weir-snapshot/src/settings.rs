@@ -234,6 +234,9 @@ pub struct AccessLog {
     pub format: AccessLogFormat,
     /// `weir.access-log.path`; `None` is standard output.
     pub path: Option<PathBuf>,
+    /// `weir.access-log.bodies`: lines are JSON and have the fields and bodies of messages, up to
+    /// this many bytes each.
+    pub bodies_max: Option<usize>,
 }
 
 /// Form of an access log line.
@@ -439,6 +442,6 @@ impl Default for Compat {
 
 impl Default for AccessLog {
     fn default() -> Self {
-        Self { format: AccessLogFormat::Common, path: None }
+        Self { format: AccessLogFormat::Common, path: None, bodies_max: None }
     }
 }

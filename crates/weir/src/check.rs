@@ -15,6 +15,7 @@ use weir_server::{FilesPlan, files_max_raised, files_plan};
 
 use crate::configuration::{ConfigArgs, Lasting};
 use crate::imports::Reach;
+use crate::output::counted;
 
 /// Exit code when nothing was checked, also that of a wrong command line.
 const USAGE: u8 = 2;
@@ -204,7 +205,11 @@ fn deviations(out: &mut String, loaded: &Loaded, all: bool) {
     }
     if !all {
         let count = DEVIATIONS.len();
-        let _ = writeln!(out, "  and {count} things in every configuration: `weir check --all`\n");
+        let _ = writeln!(
+            out,
+            "  and {} in every configuration: `weir check --all`\n",
+            counted(count, "thing")
+        );
         return;
     }
     out.push_str("\nDiffers from Spring Cloud Gateway, everywhere:\n");
@@ -245,13 +250,6 @@ fn clients_max(loaded: &Loaded, files: &FilesPlan) -> usize {
 
 fn count(loaded: &Loaded, severity: Severity) -> usize {
     loaded.diagnostics.iter().filter(|finding| finding.severity == severity).count()
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }
 
 #[cfg(test)]

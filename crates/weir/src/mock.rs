@@ -1,19 +1,23 @@
 //! `weir mock`: serves a validating mock of an API definition.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
 use weir_mock::{MockSource, Mocks};
+use weir_server::StartError;
 use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
-use crate::output::say;
+use crate::files::FILES;
+use crate::output::{counted, say};
 use crate::routes::client::escaped;
 use crate::run::{RunArgs, run_with};
 
@@ -30,7 +34,8 @@ A request may say what it prefers: `Prefer: code=404, example=none, dynamic=true
 validate=off`, or in the query as `__code=404`.
 Exit code: 0 stopped as asked, 1 a definition or the machine did not allow a start.")]
 pub struct MockArgs {
-    /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox.
+    /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox, and
+    /// access logs of weir with bodies.
     #[arg(value_name = "FILE|DIR")]
     definitions: Vec<PathBuf>,
     /// Settings, as `weir run` has them: `weir.mock.overrides`, `weir.mock.envelope` and others.
@@ -99,6 +104,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
     if args.definitions.is_empty() && args.config.is_none() {
         bail!("name a definition: `weir mock apis/petstore.yaml`, or `--config mock.yml`");
     }
+    args.definitions.iter().try_for_each(|path| readable(path))?;
     let temporary = std::env::temp_dir().join(format!("weir-mock-{}", std::process::id()));
     let file = temporary.join("application.yml");
     std::fs::create_dir_all(&temporary).context("no temporary directory")?;
@@ -122,13 +128,40 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         },
         |started| {
             if let (Some(gateway), Some(Some(mocks))) = (started.gateway, mocks.get()) {
-                say(&served(mocks, gateway, args.json));
+                say(&served(mocks, gateway, &args));
             }
         },
     );
     // On failure the system cleans up its temporary directory.
     let _ = std::fs::remove_dir_all(&temporary);
+    if let Err(error) = &result
+        && let Some(StartError::Bind(error)) = error.downcast_ref()
+        && error.cause.kind() == ErrorKind::AddrInUse
+    {
+        bail!(
+            "{} is in use; end the process that has it, or choose another `--port`",
+            error.address
+        );
+    }
     result
+}
+
+/// Whether a named file or folder can be served at all; what is in a file is checked later.
+fn readable(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    if !path.is_dir() {
+        // A pattern such as `apis/*.yaml` is no file, and is resolved later.
+        let is_pattern = path.to_string_lossy().contains('*');
+        if !is_pattern {
+            std::fs::File::open(path).with_context(|| format!("cannot read {shown}"))?;
+        }
+        return Ok(());
+    }
+    let inside = FILES.definitions(path).with_context(|| format!("cannot read {shown}"))?;
+    if inside.is_empty() {
+        bail!("there is no definition in {shown}: no .yaml, .yml, .json or .har");
+    }
+    Ok(())
 }
 
 /// The definitions that the one route leads to.
@@ -198,8 +231,8 @@ fn configuration(args: &MockArgs) -> String {
 }
 
 /// The served operations, each with a command line to try it.
-fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String {
-    if as_json {
+fn served(mocks: &Mocks, address: std::net::SocketAddr, args: &MockArgs) -> String {
+    if args.json {
         let each = mocks.operations().map(|one| {
             json!({
                 "api": one.api.name,
@@ -219,6 +252,10 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
             let _ = writeln!(out, "  warning: {warning}");
         }
     }
+    // A configuration may tell them apart by hosts.
+    if args.select_header.is_none() && args.config.is_none() {
+        out += &hidden(mocks);
+    }
     for one in mocks.operations().take(SHOWN_MAX) {
         let operation = one.operation;
         let method = match operation.method.as_str() {
@@ -226,7 +263,11 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
             method => format!("-X {method} "),
         };
         let url = format!("http://{address}{}", filled(&operation.path));
-        let _ = writeln!(out, "  curl {method}'{url}'  # {}", operation.summary);
+        let summary = match operation.summary.as_str() {
+            "" => String::new(),
+            text => format!("  # {text}"),
+        };
+        let _ = writeln!(out, "  curl {method}'{url}'{summary}");
     }
     for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
         let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
@@ -236,8 +277,30 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
     if count > SHOWN_MAX {
         let _ = writeln!(out, "  … {} more", count - SHOWN_MAX);
     }
-    let _ = writeln!(out, "{count} operations; Ctrl-C stops\nlistening http {address}");
+    let _ =
+        writeln!(out, "{}; Ctrl-C stops\nlistening http {address}", counted(count, "operation"));
     out
+}
+
+/// Warnings of definitions with operations that an earlier one answers.
+fn hidden(mocks: &Mocks) -> String {
+    let mut first = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in mocks.operations() {
+        let (api, operation) = (one.api.name.as_str(), one.operation);
+        let of = *first.entry((&operation.method, &one.api.bases, &operation.path)).or_insert(api);
+        if of != api {
+            *counts.entry((api, of)).or_default() += 1;
+        }
+    }
+    let each = counts.into_iter().map(|((api, of), count)| {
+        let count = counted(count, "operation");
+        format!(
+            "warning: {count} of {api} have the method and path of others in {of}, which answers; \
+             `--select-header` tells them apart\n"
+        )
+    });
+    each.collect()
 }
 
 /// A path with something for each variable.

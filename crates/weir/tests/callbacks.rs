@@ -160,6 +160,13 @@ async fn a_callback_that_fails_is_sent_again_and_counted() {
     let away = format!("http://{}", closed_port());
     assert_eq!(order(&gateway, &away, "").await.status, 201);
     said(&gateway, "cannot be reached").await;
+    let output = gateway.output();
+    let level = |part: &str| {
+        output.lines().find(|line| line.contains(part)).map(|line| line.contains(" WARN "))
+    };
+    assert_eq!(level("→ 200 ("), Some(false), "{output}");
+    assert_eq!(level("→ 400 ("), Some(true), "{output}");
+    assert_eq!(level("cannot be reached"), Some(true), "{output}");
     let get = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let metrics = Client::connect(gateway.admin()).await.exchange(get).await.text();
     for row in ["accepted\"} 1", "rejected\"} 1", "failed\"} 1", "dropped\"} 0", "retried\"} 4"] {

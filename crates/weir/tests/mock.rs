@@ -1,6 +1,7 @@
 //! `weir mock` end to end.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use weir_testkit::{Client, Gateway, Response};
 
@@ -354,4 +355,43 @@ spring.cloud.gateway.server.webflux.routes:
     let violations = told.field("sl-violations").expect("what is wrong");
     assert!(violations.contains("[\"query\",\"n\"]"), "{violations}");
     assert_eq!(get("/told/pets?n=1").await.field("sl-violations"), None);
+}
+
+#[tokio::test]
+async fn what_prevents_a_start_is_said_in_words_of_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = mock(&[]);
+    let port = serving.address().port().to_string();
+    let pets = serving.directory().join("pets.yaml");
+    let broken = folder.path().join("broken.yaml");
+    std::fs::write(&broken, "openapi: [").expect("a file");
+    let none = tempfile::tempdir().expect("a folder");
+    let check = |args: &[&std::ffi::OsStr], expected: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_weir")).arg("mock").args(args).output();
+        let output = output.expect("an output");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected), "{expected}: {told}");
+    };
+    check(&["--port".as_ref(), port.as_ref(), pets.as_ref()], "choose another `--port`");
+    check(&[folder.path().join("none.yaml").as_ref()], "none.yaml: No such file");
+    check(&[none.path().as_ref()], "no .yaml, .yml, .json or .har");
+    check(&[broken.as_ref()], &format!("apis: {}: ", broken.display()));
+}
+
+#[test]
+fn hidden_operations_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = ["first.yaml", "second.yaml"].map(|name| folder.path().join(name));
+    files.iter().for_each(|file| std::fs::write(file, PETS).expect("a file"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["mock", "--port", "0"]).args(&files).stdout(Stdio::piped());
+    let mut serving = command.spawn().expect("a process");
+    let lines = BufReader::new(serving.stdout.take().expect("its output")).lines();
+    let mut lines = lines.map(|line| line.expect("a line"));
+    let told = lines.find(|line| line.starts_with("warning: ") || line.starts_with("listening"));
+    serving.kill().expect("an end");
+    serving.wait().expect("an end");
+    let told = told.expect("a line");
+    assert!(told.contains("operations of second have the method and path"), "{told}");
 }

@@ -209,7 +209,7 @@ async fn what_the_upstream_said_is_recorded_and_not_what_filters_made_of_it() {
     wait_for(&gateway, "shop", 1);
     fails(&gateway, &["stop", "shop"], &["already", "--replace", "goes on"]);
     let told = ok(&gateway, &["stop", "shop", "--replace"]);
-    assert!(told.starts_with("stored shop, revision 2: 1 operations"), "{told}");
+    assert!(told.starts_with("stored shop, revision 2: 1 operation, "), "{told}");
 }
 
 #[tokio::test]

@@ -58,10 +58,10 @@ impl FileAccess {
     /// # Errors
     /// The error with its place.
     pub fn definition(&self, path: &Path, name: &str) -> Result<Api, String> {
-        let text = (self.read)(path).map_err(|error| error.to_string())?;
+        let text = (self.read)(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let file = file_name(path);
         let read = Api::read(name, &file, &text, &|other: &str| self.beside(path, other));
-        read.map_err(|errors| told(&errors, &file, &text))
+        read.map_err(|errors| told(&errors, path, &text))
     }
 
     /// The definition `text` of a file, merged with the files that it references, in its folder or
@@ -72,7 +72,7 @@ impl FileAccess {
     pub fn bundled(&self, path: &Path, text: &str) -> Result<Option<Value>, String> {
         let file = file_name(path);
         let bundled = Api::bundled(&file, text, &|other: &str| self.beside(path, other));
-        bundled.map_err(|errors| told(&errors, &file, text))
+        bundled.map_err(|errors| told(&errors, path, text))
     }
 
     /// The text of a file that the file at `path` references.
@@ -86,9 +86,14 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn told(errors: &ReadErrors, file: &str, text: &str) -> String {
-    let each = errors.located(file, text).into_iter();
-    let each = each.map(|(place, message)| format!("{place}: {message}"));
+/// All errors, a line each; the file is called as the user named it.
+fn told(errors: &ReadErrors, path: &Path, text: &str) -> String {
+    let file = file_name(path);
+    let each = errors.located(&file, text).into_iter();
+    let each = each.map(|(place, message)| match place.strip_prefix(&file) {
+        Some(rest) => format!("{}{rest}: {message}", path.display()),
+        None => format!("{place}: {message}"),
+    });
     each.collect::<Vec<_>>().join("\n")
 }
 
@@ -290,8 +295,7 @@ impl Reading<'_> {
                 }
                 Err(why) => {
                     self.read.push(path.clone());
-                    let message = format!("{}: {why}", path.display());
-                    below.wrong(written.at, message, "mend the definition");
+                    below.wrong(written.at, why, "mend the definition, or name another file");
                 }
             }
         }

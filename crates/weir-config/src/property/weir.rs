@@ -6,6 +6,9 @@ use super::{Kind, PropertySpec, Usage};
 use weir_snapshot::AmbiguousPaths;
 use weir_snapshot::{AccessLog, AccessLogFormat, ScgLine, Secret};
 
+/// The maximum of `weir.access-log.bodies`: 64 batches of lines may wait for the disk.
+const ACCESS_LOG_BODIES_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Applied first: other properties may override the defaults of the chosen SCG line.
 pub(super) static COMPAT: &[PropertySpec] = &[
     PropertySpec::new(
@@ -411,6 +414,18 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "File of the access log, standard output if unset; switches the access log on.",
         Usage::Sets(|s, v| {
             s.access_log.get_or_insert_with(AccessLog::default).path = Some(v.text().into());
+        }),
+    ),
+    PropertySpec::new(
+        "weir.access-log.bodies",
+        Kind::SizeBetween(1, ACCESS_LOG_BODIES_BYTES_MAX),
+        None,
+        "Adds the header fields and bodies of what was exchanged with upstreams, each up to this \
+         size; switches the access log on, as JSON whatever `format` says. Credentials are \
+         masked, personal data is not. `weir mock access.log` answers from it.",
+        Usage::Sets(|s, v| {
+            let log = s.access_log.get_or_insert_with(AccessLog::default);
+            log.bodies_max = Some(bytes(v.size()));
         }),
     ),
     PropertySpec::new(

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderName, Method, StatusCode};
 use tokio::sync::Semaphore;
-use weir_mock::CallbackRequest;
+use weir_mock::{CallbackRequest, CallbackWarnings};
 
 use crate::http::{Answer, Ask, Failure, Pool, Reach, shown};
 
@@ -84,8 +84,7 @@ impl Callbacks {
         let kib = Arc::clone(&self.kib).try_acquire_many_owned(kib);
         let (Ok(place), Ok(kib)) = (place, kib) else {
             count(Outcome::Dropped);
-            let name = &request.name;
-            tracing::debug!(target: "weir::mock", "callback {name}: dropped, too many are waiting");
+            warn(&format!("callback {}: dropped, too many are waiting", request.name));
             return;
         };
         let (turns, pool) = (Arc::clone(&self.turns), self.pool.clone());
@@ -118,18 +117,21 @@ async fn deliver(request: &CallbackRequest, reach: Reach, pool: &Pool, turns: &S
     match sent {
         Ok(answer) => {
             let status = answer.status.as_u16();
-            count(if status < 400 { Outcome::Accepted } else { Outcome::Rejected });
-            tracing::debug!(
-                target: "weir::mock",
-                "callback {name}: {method} {url} → {status} ({why}{tries})"
-            );
+            let told = format!("callback {name}: {method} {url} → {status} ({why}{tries})");
+            if status < 400 {
+                count(Outcome::Accepted);
+                tracing::debug!(target: "weir::mock", "{told}");
+            } else {
+                count(Outcome::Rejected);
+                warn(&told);
+            }
         }
         Err(failure) => {
             count(Outcome::Failed);
-            tracing::debug!(
-                target: "weir::mock",
-                "callback {name}: {method} {url} not delivered: {} ({why}{tries})", told(&failure)
-            );
+            let failure = told(&failure);
+            warn(&format!(
+                "callback {name}: {method} {url} not delivered: {failure} ({why}{tries})"
+            ));
         }
     }
 }
@@ -182,6 +184,16 @@ fn told(failure: &Failure) -> String {
     match failure {
         Failure::TooLong(max) => format!("its answer is longer than {max} bytes"),
         failure => failure.to_string(),
+    }
+}
+
+/// Warns of a callback that failed; of many in a minute, the later ones are for debugging.
+fn warn(message: &str) {
+    static WARNINGS: CallbackWarnings = CallbackWarnings::new();
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    match WARNINGS.has_room(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)) {
+        true => tracing::warn!(target: "weir::mock", "{message}"),
+        false => tracing::debug!(target: "weir::mock", "{message}"),
     }
 }
 

@@ -98,7 +98,9 @@ impl Rule {
         let mut notes = Vec::new();
         let body = own.body.as_ref().map(|body| Template::read(body, "body", &mut notes));
         let wrong = |(within, why): (String, String)| format!("its body at `{within}`: {why}");
-        let body = body.transpose().map_err(wrong)?;
+        let body = body
+            .transpose()
+            .map_err(|all| all.into_iter().map(wrong).collect::<Vec<_>>().join("; "))?;
         if let Some(note) = notes.into_iter().next() {
             return Err(wrong(note));
         }

@@ -5,10 +5,12 @@ mod expression;
 mod make;
 mod request;
 mod targets;
+mod warnings;
 mod webhook;
 
 pub(crate) use expression::Expression;
 pub(crate) use make::callbacks;
 pub use request::{Callback, CallbackRequest};
 pub use targets::CallbackTargets;
+pub use warnings::CallbackWarnings;
 pub use webhook::{Firing, NotFired};

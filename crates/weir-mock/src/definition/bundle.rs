@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use super::access_log::{self, is_access_log};
 use super::documents::{Documents, FILES, Load, Place, ReadErrors, parse};
 use super::lines::line_of;
 use super::model::{Api, Kind};
@@ -11,11 +12,16 @@ use super::read::kind;
 
 impl Api {
     /// The definition in `text`, the content of `file`, with all the files that it refers to as one
-    /// document. `None` if it refers to no other file.
+    /// document. `None` if it refers to no other file. An access log is the document that it
+    /// becomes.
     ///
     /// # Errors
     /// A file that cannot be read, with the place that refers to it.
     pub fn bundled(file: &str, text: &str, load: Load<'_>) -> Result<Option<Value>, ReadErrors> {
+        if is_access_log(text) {
+            // The document is all that is needed of it, and has no more than that.
+            return access_log::document(file, text).map(Some);
+        }
         let root = parse(file, text)?;
         if kind(&root) != Some(Kind::OpenApi) {
             return Ok(None);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::collect::Collected;
 use super::documents::{Place, ReadError, ReadErrors};
 use super::model::{Api, Kind, Recording};
+use crate::recording::{RecordedBody, RecordedExchange};
 use crate::request::{BodyCondition, Condition, form_pairs};
 
 /// Reads the archive `root`.
@@ -15,8 +16,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     let entries = root.pointer("/log/entries").and_then(Value::as_array);
     let mut first_host = None;
     for (at, value) in entries.into_iter().flatten().enumerate() {
-        let read = entry(&mut all, value, &place.at(&at.to_string()));
-        let Some(host) = all.noted(read) else { continue };
+        let Some(host) = entry(&mut all, value, &place.at(&at.to_string())) else { continue };
         let first = first_host.get_or_insert_with(|| host.clone());
         if *first != host {
             let message = format!("`{host}` is served together with `{first}`, by path alone");
@@ -29,33 +29,52 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
 }
 
 /// Adds one entry; returns its host.
-fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
+fn entry(all: &mut Collected, value: &Value, place: &Place) -> Option<String> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let url = text("/request/url");
-    let url = url.ok_or_else(|| place.at("request").at("url").error("an entry needs a `url`"))?;
+    let url = url.ok_or_else(|| place.at("request").at("url").error("an entry needs a `url`"));
+    let response = content(value, place);
+    let (url, response) = (all.noted(url), all.noted(response).flatten());
+    let url = url?;
     let method = text("/request/method").unwrap_or("GET");
     let (host, path, query) = parts(url);
     let status = value.pointer("/response/status").and_then(Value::as_u64);
     let status = status.and_then(|status| u16::try_from(status).ok());
     let Some(status) = status.filter(|status| (200..=999).contains(status)) else {
         all.warn(&place.pointer, "there was no answer, so the entry is left out");
-        return Ok(host);
+        return Some(host);
     };
-    let when = Condition {
-        query: form_pairs(query.as_bytes()),
-        body: posted(value),
-        ..Condition::default()
-    };
-    let recording = Recording {
-        when,
+    let exchange = RecordedExchange {
+        method: method.to_owned(),
+        path,
+        query: query.to_owned(),
+        request_fields: Vec::new(),
+        request: posted(value),
         status,
         fields: kept(value.pointer("/response/headers"), "name"),
-        name: format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default()),
-        content: content(value, place)?,
+        response,
     };
-    let key = (method, path.as_str(), "");
-    all.record(key, recording, true, &place.pointer);
-    Ok(host)
+    let name = format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default());
+    let key = (exchange.method.as_str(), exchange.path.as_str(), "");
+    all.record(key, replayed(&exchange, name), true, &place.pointer);
+    Some(host)
+}
+
+/// The answer that is given again, and the request that gets it.
+fn replayed(exchange: &RecordedExchange, name: String) -> Recording {
+    let sent = exchange.request.as_ref().and_then(|body| body.content.as_deref());
+    let got = exchange.response.as_ref();
+    Recording {
+        when: Condition {
+            query: form_pairs(exchange.query.as_bytes()),
+            body: sent.map(|sent| body_condition(&String::from_utf8_lossy(sent))),
+            ..Condition::default()
+        },
+        status: exchange.status,
+        fields: exchange.fields.clone(),
+        name,
+        content: got.and_then(|body| Some((body.media_type.clone(), body.content.clone()?))),
+    }
 }
 
 /// Host, path and query of a URL.
@@ -71,12 +90,11 @@ fn parts(url: &str) -> (String, String, &str) {
     (host.to_owned(), path.replace('{', "%7B").replace('}', "%7D"), query)
 }
 
-fn posted(value: &Value) -> Option<BodyCondition> {
-    let text = value.pointer("/request/postData/text").and_then(Value::as_str)?;
-    if text.is_empty() {
-        return None;
-    }
-    Some(body_condition(text))
+fn posted(value: &Value) -> Option<RecordedBody> {
+    let text = |key: &str| value.pointer(key).and_then(Value::as_str);
+    let content = text("/request/postData/text").filter(|content| !content.is_empty())?;
+    let media_type = text("/request/postData/mimeType").unwrap_or_default().to_owned();
+    Some(RecordedBody { media_type, content: Some(content.as_bytes().to_vec()) })
 }
 
 /// JSON is compared by value, and everything else as it is.
@@ -87,7 +105,7 @@ pub(super) fn body_condition(text: &str) -> BodyCondition {
     }
 }
 
-fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, ReadError> {
+fn content(value: &Value, place: &Place) -> Result<Option<RecordedBody>, ReadError> {
     let Some(content) = value.pointer("/response/content") else { return Ok(None) };
     let text = |key: &str| content.get(key).and_then(Value::as_str);
     let Some(body) = text("text").filter(|body| !body.is_empty()) else { return Ok(None) };
@@ -105,7 +123,7 @@ fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, Re
             return Err(at.error(format!("`{other}` is not known; it is `base64` or missing")));
         }
     };
-    Ok(Some((media_type, body)))
+    Ok(Some(RecordedBody { media_type, content: Some(body) }))
 }
 
 /// Fields of a recorded answer that are sent again.

@@ -1,5 +1,6 @@
 //! Readers of definitions: every format is read into one model.
 
+mod access_log;
 mod apifox;
 mod bundle;
 mod collect;
@@ -17,6 +18,7 @@ mod source;
 mod swagger;
 mod yapi;
 
+pub use access_log::is_access_log;
 pub use documents::{Load, ReadError, ReadErrors};
 pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Outgoing, Warning};

@@ -28,6 +28,7 @@ const ITEM_KEYS: &[&str] = &[
 type Variables = BTreeMap<String, String>;
 
 /// A URL of a request.
+#[derive(Default)]
 struct Url {
     /// With `:id` as `{id}`.
     path: String,
@@ -71,8 +72,7 @@ fn items(all: &mut Collected, folder: &Value, place: &Place, variables: &Variabl
         if item.get("item").is_some() {
             items(all, item, &place, variables);
         } else {
-            let read = request(all, item, &place, variables);
-            all.noted(read);
+            request(all, item, &place, variables);
         }
     }
 }
@@ -86,23 +86,21 @@ fn scripts_and_credentials(all: &mut Collected, value: &Value, place: &Place) {
     }
 }
 
-fn request(
-    all: &mut Collected,
-    item: &Value,
-    place: &Place,
-    variables: &Variables,
-) -> Result<(), ReadError> {
+fn request(all: &mut Collected, item: &Value, place: &Place, variables: &Variables) {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let at = place.at("request");
-    let value = item.get("request").ok_or_else(|| at.error("an item needs a `request`"))?;
-    let (method, url) = match value {
-        Value::String(url) => ("GET".to_owned(), url_of(&Value::from(url.as_str()), variables)),
-        value => (
-            text(value, "method").unwrap_or_else(|| "GET".to_owned()),
-            value.get("url").and_then(|url| url_of(url, variables)),
-        ),
+    let (method, url) = match item.get("request") {
+        None => (None, Err(at.error("an item needs a `request`"))),
+        Some(url @ Value::String(_)) => (None, Ok(url_of(url, variables))),
+        Some(value) => {
+            let url = value.get("url").and_then(|url| url_of(url, variables));
+            (text(value, "method"), Ok(url))
+        }
     };
-    let url = url.ok_or_else(|| at.at("url").error("a request needs a `url`"))?;
+    let method = method.unwrap_or_else(|| "GET".to_owned());
+    let url = url.and_then(|url| url.ok_or_else(|| at.at("url").error("a request needs a `url`")));
+    // What is saved is checked all the same.
+    let url = all.noted(url).unwrap_or_default();
     let summary = text(item, "name").unwrap_or_default();
     let saved = item.get("response").and_then(Value::as_array);
     for (n, answer) in saved.into_iter().flatten().enumerate() {
@@ -118,7 +116,6 @@ fn request(
         own.responses.push(empty);
         all.add(own);
     }
-    Ok(())
 }
 
 /// A saved answer, with the request that it was given to.

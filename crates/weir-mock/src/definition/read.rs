@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::access_log::is_access_log;
 use super::documents::{Load, Place, ReadErrors, parse};
 use super::model::{Api, Kind};
 use super::openapi::{self, Trust};
-use super::{apifox, har, postman, yapi};
+use super::{access_log, apifox, har, postman, yapi};
 
 impl Api {
     /// Reads the definition in `text`, the content of `file`; `load` supplies the files that it
@@ -14,7 +15,11 @@ impl Api {
     /// # Errors
     /// What is wrong with it, with its place.
     pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadErrors> {
-        Self::of_value(name, file, parse(file, text)?, load)
+        let root = match is_access_log(text) {
+            true => access_log::document(file, text)?,
+            false => parse(file, text)?,
+        };
+        Self::of_value(name, file, root, load)
     }
 
     /// Reads a definition that is already parsed from JSON or YAML.
@@ -35,7 +40,7 @@ impl Api {
             Some(Kind::Apifox) => apifox::read(name, file, root),
             None => Err(Place::root(file).error(
                 "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`, \
-                 and it is no export of YApi, Apifox or Postman and no HAR",
+                 and it is no export of YApi, Apifox or Postman, no HAR and no access log of weir",
             ).into()),
         }
     }

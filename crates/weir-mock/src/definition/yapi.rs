@@ -74,19 +74,18 @@ pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadE
         let list = category.get_mut("list").and_then(Value::as_array_mut);
         let list = list.ok_or_else(|| place.error("a category needs a `list`"));
         for (n, one) in all.noted(list).into_iter().flatten().enumerate() {
-            let read = interface(&mut all, one, &place.at("list").at(&n.to_string()));
-            all.noted(read);
+            interface(&mut all, one, &place.at("list").at(&n.to_string()));
         }
     }
     all.finish((Kind::YApi, name, file), None, vec![String::new()], root)
 }
 
-fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<(), ReadError> {
+fn interface(all: &mut Collected, value: &mut Value, place: &Place) {
     all.unknown(value, &place.pointer, KEYS);
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (path, method) = (text("path"), text("method"));
     if path.is_empty() {
-        return Err(place.at("path").error("an interface needs a `path`"));
+        all.wrong(place.at("path").error("an interface needs a `path`"));
     }
     let method = if method.is_empty() { "GET".to_owned() } else { method };
     let path = braces(&path) + &fixed_query(value);
@@ -109,14 +108,14 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<()
         let read = request_body(value, place);
         own.body = all.noted(read).flatten();
     }
-    let content = response_body(all, value, place)?;
+    let read = response_body(all, value, place);
+    let content = all.noted(read).flatten();
     own.responses.push(Response {
         code: Code::Exact(200),
         media: content.into_iter().collect(),
         headers: Vec::new(),
     });
     all.add(own);
-    Ok(())
 }
 
 /// The query `?a=b` that distinguishes paths.
@@ -195,12 +194,17 @@ fn response_body(
             let read = lenient::read(&body).map_err(|why| at.error(why))?;
             let mut notes = Vec::new();
             let shown = format!("{}#{}", at.file, at.pointer);
-            let template = Template::read(&read, &shown, &mut notes).map_err(|(within, why)| {
-                at.error(format!("in the template at `{within}`: {why}"))
-            })?;
-            for (within, why) in notes {
-                all.warn(&at.pointer, format!("in the template at `{within}`: {why}"));
-            }
+            let template = Template::read(&read, &shown, &mut notes);
+            let told =
+                |(within, why): (String, String)| format!("in the template at `{within}`: {why}");
+            notes.into_iter().for_each(|note| all.warn(&at.pointer, told(note)));
+            let template = match template {
+                Ok(template) => template,
+                Err(wrong) => {
+                    wrong.into_iter().for_each(|note| all.wrong(at.error(told(note))));
+                    return Ok(None);
+                }
+            };
             let example = match template.is_plain() {
                 true => Example::Value(read.into()),
                 false => Example::Template(template),

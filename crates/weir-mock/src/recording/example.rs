@@ -6,6 +6,9 @@ use super::exchange::RecordedBody;
 use super::secret;
 use crate::request::form_pairs;
 
+/// The media type of forms.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+
 /// A recorded body.
 pub(super) struct Example {
     /// Its media type, without parameters.
@@ -20,8 +23,7 @@ pub(super) struct Example {
 
 /// Reads a body.
 pub(super) fn read(body: &RecordedBody) -> Example {
-    let range = body.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let range = if range.is_empty() { "application/octet-stream".to_owned() } else { range };
+    let range = range(&body.media_type);
     let mut example = Example { range, value: None, condition: None, secrets: 0 };
     let Some(content) = &body.content else { return example };
     if is_json(&example.range)
@@ -32,7 +34,7 @@ pub(super) fn read(body: &RecordedBody) -> Example {
         example.condition = Some(condition);
         example.secrets = secret::redact(&mut value);
         example.value = Some(value);
-    } else if example.range == "application/x-www-form-urlencoded" {
+    } else if example.range == FORM {
         let mut fields = Map::new();
         for (name, text) in form_pairs(content) {
             fields.insert(name, Value::String(text));
@@ -51,7 +53,13 @@ pub(super) fn read(body: &RecordedBody) -> Example {
     example
 }
 
-fn is_json(range: &str) -> bool {
+/// The media type without parameters.
+pub(super) fn range(media_type: &str) -> String {
+    let range = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if range.is_empty() { "application/octet-stream".to_owned() } else { range }
+}
+
+pub(super) fn is_json(range: &str) -> bool {
     matches!(range, "application/json" | "text/json") || range.ends_with("+json")
 }
 

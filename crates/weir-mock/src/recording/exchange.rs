@@ -1,14 +1,17 @@
-//! What a recording hands over.
+//! An exchange with an upstream: what live recordings, lines of the access log and archives (HAR)
+//! are read into.
 
 /// One request to an upstream, and its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedExchange {
     /// Method, in capital letters.
     pub method: String,
-    /// Path, as the upstream saw it.
+    /// Path: of a live recording as the upstream saw it, else as the client asked for it.
     pub path: String,
     /// Query without `?`.
     pub query: String,
+    /// Header fields of the request; a live recording does not keep them.
+    pub request_fields: Vec<(String, String)>,
     /// Body of the request, if it had one.
     pub request: Option<RecordedBody>,
     /// Status of the response.

@@ -5,6 +5,7 @@
 
 mod example;
 mod exchange;
+mod line;
 mod operation;
 mod path;
 mod secret;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use exchange::Tally;
 pub use exchange::{RecordedBody, RecordedExchange};
+pub use line::{is_answer, mask_address};
 use operation::Recorded;
 use path::Template;
 

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::secret::is_in_address;
+use super::secret::{REDACTED, is_in_address};
 
 /// Bytes of a token without words at least.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -35,6 +35,17 @@ pub(super) fn template(path: &str) -> Template {
     });
     let text = format!("/{}", segments.collect::<Vec<_>>().join("/"));
     Template { text, values }
+}
+
+/// A path with something else in the places of secrets.
+pub(super) fn masked(path: &str) -> String {
+    let each = path.split('/').map(|raw| {
+        match is_in_address(&percent_decode_str(raw).decode_utf8_lossy()) {
+            true => REDACTED,
+            false => raw,
+        }
+    });
+    each.collect::<Vec<_>>().join("/")
 }
 
 /// Whether a segment, or a key of an object, names one of many alike.

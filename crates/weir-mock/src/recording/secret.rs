@@ -66,7 +66,9 @@ pub(super) fn is_text(value: &str) -> bool {
     let is_key = value.len() >= PREFIXED_BYTES_MIN
         && !value.contains(' ')
         && PREFIXES.iter().any(|prefix| value.starts_with(prefix));
-    is_jwt
+    // A line of the access log has it where a secret was.
+    value == REDACTED
+        || is_jwt
         || is_key
         || is_scheme("bearer ")
         || is_scheme("basic ")

@@ -30,6 +30,7 @@ fn exchange(
         method: method.to_owned(),
         path: path.to_owned(),
         query: query.to_owned(),
+        request_fields: Vec::new(),
         request: sent.and_then(json_body),
         status,
         fields: Vec::new(),

@@ -18,6 +18,8 @@ mod web;
 
 use serde_json::Value;
 
+use crate::definition::ReadErrors;
+
 pub(crate) use evaluate::Evaluator;
 pub(crate) use node::Template;
 use node::{NODES_MAX, Node, Piece};
@@ -33,11 +35,18 @@ impl Template {
     /// Reads a template; `place` is its place. Unknown parts are added to `notes`.
     ///
     /// # Errors
-    /// What cannot be evaluated.
-    pub(crate) fn read(value: &Value, place: &str, notes: &mut Vec<Note>) -> Result<Self, Note> {
-        let mut reader = Reader { notes, turns: 0 };
-        let root = reader.node(value, Rule::default(), "")?;
-        Ok(Self { root, place: place.to_owned() })
+    /// All that cannot be evaluated.
+    pub(crate) fn read(
+        value: &Value,
+        place: &str,
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, Vec<Note>> {
+        let mut reader = Reader { notes, turns: 0, wrong: Vec::new() };
+        let root = reader.node(value, Rule::default(), "");
+        match reader.wrong.is_empty() {
+            true => Ok(Self { root, place: place.to_owned() }),
+            false => Err(reader.wrong),
+        }
     }
 
     /// The template of one placeholder text, such as `@cname`.
@@ -52,16 +61,22 @@ struct Reader<'n> {
     notes: &'n mut Vec<Note>,
     /// Nodes so far; each has a number of its own.
     turns: usize,
+    /// What cannot be evaluated.
+    wrong: Vec<Note>,
 }
 
 impl Reader<'_> {
-    fn node(&mut self, value: &Value, rule: Rule, pointer: &str) -> Result<Node, Note> {
+    fn node(&mut self, value: &Value, rule: Rule, pointer: &str) -> Node {
+        let is_within = self.turns <= NODES_MAX;
         self.turns += 1;
         if self.turns > NODES_MAX {
-            return Err((pointer.to_owned(), format!("more than {NODES_MAX} values")));
+            if is_within {
+                self.wrong(pointer, format!("more than {NODES_MAX} values"));
+            }
+            return Node::Plain(Value::Null);
         }
         let turn = self.turns;
-        Ok(match value {
+        match value {
             Value::Null => Node::Plain(Value::Null),
             Value::Bool(value) => Node::Boolean { value: *value, rule },
             Value::Number(number) if rule.is_none() => Node::Plain(Value::Number(number.clone())),
@@ -81,41 +96,51 @@ impl Reader<'_> {
                 let each = each.map(|(at, element)| {
                     self.node(element, Rule::default(), &format!("{pointer}/{at}"))
                 });
-                Node::Array { elements: each.collect::<Result<_, _>>()?, rule, turn }
+                Node::Array { elements: each.collect(), rule, turn }
             }
             Value::Object(all) => {
                 let each = all.iter().map(|(key, member)| self.member(key, member, pointer));
-                Node::Object { members: each.collect::<Result<_, _>>()?, rule }
+                Node::Object { members: each.collect(), rule }
             }
-        })
+        }
+    }
+
+    fn wrong(&mut self, pointer: &str, why: impl Into<String>) {
+        if self.wrong.len() < ReadErrors::MAX {
+            self.wrong.push((pointer.to_owned(), why.into()));
+        }
     }
 
     /// A member with its rule, which stands behind the last `|` of its key.
-    fn member(&mut self, key: &str, value: &Value, pointer: &str) -> Result<(String, Node), Note> {
+    fn member(&mut self, key: &str, value: &Value, pointer: &str) -> (String, Node) {
         let escaped = key.replace('~', "~0").replace('/', "~1");
         let pointer = format!("{pointer}/{escaped}");
         let Some((name, written)) = key.rsplit_once('|') else {
-            return Ok((key.to_owned(), self.node(value, Rule::default(), &pointer)?));
+            return (key.to_owned(), self.node(value, Rule::default(), &pointer));
         };
         if written.eq_ignore_ascii_case("regexp") {
             let Some(pattern) = value.as_str() else {
-                return Err((pointer, "`|regexp` stands before a text".to_owned()));
+                self.wrong(&pointer, "`|regexp` stands before a text");
+                return (name.to_owned(), Node::Plain(Value::Null));
             };
             let delimited = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
             let pattern = delimited.unwrap_or(pattern);
-            crate::generate::pattern::check(pattern).map_err(|why| (pointer, why))?;
-            return Ok((name.to_owned(), Node::Matching(pattern.to_owned())));
+            if let Err(why) = crate::generate::pattern::check(pattern) {
+                self.wrong(&pointer, why);
+            }
+            return (name.to_owned(), Node::Matching(pattern.to_owned()));
         }
         match Rule::read(written) {
             Some(rule) => {
-                rule.check(REPEAT_MAX, value).map_err(|why| (pointer.clone(), why))?;
-                let node = self.node(value, rule, &pointer)?;
-                Ok((name.to_owned(), node))
+                if let Err(why) = rule.check(REPEAT_MAX, value) {
+                    self.wrong(&pointer, why);
+                }
+                (name.to_owned(), self.node(value, rule, &pointer))
             }
             None => {
                 let why = format!("`|{written}` is no rule, so it stays part of the name");
                 self.notes.push((pointer.clone(), why));
-                Ok((key.to_owned(), self.node(value, Rule::default(), &pointer)?))
+                (key.to_owned(), self.node(value, Rule::default(), &pointer))
             }
         }
     }

@@ -25,9 +25,7 @@ pub(crate) fn finish(
     if x.choice.is_some() {
         end(x);
     }
-    if x.tapped.is_some() {
-        recorded::keep(x);
-    }
+    let exchanged = if x.tapped.is_some() { recorded::keep(worker, x) } else { None };
     let now_ns = worker.deadlines.now_ns();
     let now_ms = worker.deadlines.now_ms();
     let took = Duration::from_nanos(now_ns.saturating_sub(x.record.started_ns));
@@ -42,6 +40,7 @@ pub(crate) fn finish(
     if let Some(log) = &worker.log {
         let host = &x.client_host;
         let now_ms = worker.deadlines.wall_ms();
-        log.write(&Line { record: &x.record, request: &x.request, host, route, took, now_ms });
+        let line = Line { record: &x.record, request: &x.request, host, route, took, now_ms };
+        log.write(&line, exchanged);
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 use weir_filter::{LocalResponse, Outcome, Question, Side};
-use weir_mock::{Call, Callback, InjectedFault, MockSource, Reply};
+use weir_mock::{Call, Callback, CallbackWarnings, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::RequestFraming;
@@ -75,7 +75,7 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     for Callback { name, request } in callbacks {
         match request {
             Ok(request) => requests.push(request),
-            Err(why) => tracing::debug!(target: "weir::mock", "callback {name}: not sent: {why}"),
+            Err(why) => warn(worker, &format!("callback {name}: not sent: {why}")),
         }
     }
     let Some(inquiries) = worker.inquiries.as_ref().filter(|_| !requests.is_empty()) else {
@@ -87,9 +87,18 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     let kind = question.kind();
     let sent = inquiries.try_send((question, sender));
     if sent.is_err() {
-        tracing::debug!(target: "weir::mock", "callbacks dropped: too many questions wait");
+        warn(worker, "callbacks dropped: too many questions wait");
     }
     worker.counters.asked(kind, sent.is_ok());
+}
+
+/// Warns of a callback that failed; of many in a minute, the later ones are for debugging.
+fn warn(worker: &Worker, message: &str) {
+    static WARNINGS: CallbackWarnings = CallbackWarnings::new();
+    match WARNINGS.has_room(worker.deadlines.wall_ms()) {
+        true => tracing::warn!(target: "weir::mock", "{message}"),
+        false => tracing::debug!(target: "weir::mock", "{message}"),
+    }
 }
 
 /// Marks and counts a mock answer in place of an upstream whose call ended with `outcome`.

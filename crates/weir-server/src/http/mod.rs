@@ -44,7 +44,7 @@ mod replay;
 mod request_body;
 mod respond;
 mod steps;
-mod tap;
+pub(crate) mod tap;
 mod time_limit;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;

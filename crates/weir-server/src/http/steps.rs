@@ -231,7 +231,7 @@ fn run_filters<'s>(
         },
     };
     worker.identity.pass(&mut x.request, &target, &snapshot.settings.via)?;
-    if worker.recorder.is_on() {
+    if worker.is_tapping() {
         recorded::begin(worker, x, &route.id);
     }
     Ok(Step::Forward { route, target, service, preserve_host })

@@ -17,6 +17,17 @@ pub(crate) struct Tap {
     is_cut: bool,
 }
 
+/// The body of a message, as it was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct RawBody {
+    media_type: Vec<u8>,
+    encoding: Vec<u8>,
+    /// `None` if it was too long.
+    content: Option<Vec<u8>>,
+    /// Bytes that it may have, without its codings too.
+    max: usize,
+}
+
 /// An exchange that is recorded.
 #[derive(Debug)]
 pub(crate) struct Tapped {
@@ -50,18 +61,37 @@ impl Tap {
         self.is_cut = false;
     }
 
-    /// The body of a message with these fields, without its codings; `None` if there is none.
-    pub(super) fn body(self, fields: &Fields) -> Option<RecordedBody> {
+    /// The body of a message with these fields, as it was seen; `None` if there is none.
+    pub(super) fn body(self, fields: &Fields) -> Option<RawBody> {
         if self.content.is_empty() && !self.is_cut {
             return None;
         }
-        let media_type = fields.get(b"content-type").unwrap_or_default();
-        let encoding = fields.get(b"content-encoding").unwrap_or_default();
-        let content = match self.is_cut {
-            true => None,
-            false => decoded(encoding, self.content, self.max).ok(),
-        };
-        Some(RecordedBody { media_type: String::from_utf8_lossy(media_type).into_owned(), content })
+        Some(RawBody {
+            media_type: fields.get(b"content-type").unwrap_or_default().to_vec(),
+            encoding: fields.get(b"content-encoding").unwrap_or_default().to_vec(),
+            content: (!self.is_cut).then_some(self.content),
+            max: self.max,
+        })
+    }
+}
+
+impl RawBody {
+    /// The body with at most `max` bytes; of a longer one, there is no content.
+    pub(super) fn within(self, max: usize) -> Self {
+        let content = self.content.filter(|content| content.len() <= max);
+        Self { content, max, ..self }
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.content.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The body without its codings.
+    pub(crate) fn decoded(self) -> RecordedBody {
+        let content = self.content.and_then(|own| decoded(&self.encoding, own, self.max).ok());
+        let media_type = String::from_utf8_lossy(&self.media_type).into_owned();
+        RecordedBody { media_type, content }
     }
 }
 

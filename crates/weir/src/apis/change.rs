@@ -9,6 +9,7 @@ use http::{Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use crate::files::FILES;
+use crate::output::counted;
 use crate::routes::client::{Ask, Client, escaped};
 
 #[derive(Debug, Args)]
@@ -84,7 +85,7 @@ pub(super) fn remove(client: &Client, args: &RemoveArgs, as_json: bool) -> anyho
             true => println!("{reply}"),
             false => {
                 let count = reply.get("deleted").and_then(Value::as_u64).unwrap_or(0);
-                println!("removed {count} definitions");
+                println!("removed {}", counted(count, "definition"));
             }
         }
         return Ok(());

@@ -6,15 +6,18 @@ use anyhow::{Context, bail};
 use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
+use weir_mock::is_access_log;
 
 use super::change::{read, whole};
 use crate::files::FILES;
+use crate::output::counted;
 use crate::routes::client::{Ask, Client};
 use crate::routes::import::progress;
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// Definitions, each called as its file; folders of them; exports (`.jsonl`).
+    /// Definitions, each called as its file; folders of them; exports (`.jsonl`);
+    /// access logs of weir with bodies.
     #[arg(required = true, value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
 }
@@ -50,16 +53,16 @@ pub(super) fn run(client: &Client, args: &ImportArgs, as_json: bool) -> anyhow::
     let (created, replaced) = (shipment.created, shipment.replaced);
     if let Err(error) = result {
         if created + replaced > 0 {
-            let count = created + replaced;
-            eprintln!("{count} definitions were written before this; importing them again is safe");
+            let count = counted(created + replaced, "definition");
+            eprintln!("written before this: {count}; importing them again is safe");
         }
         return Err(error);
     }
     match as_json {
         true => println!("{}", json!({ "created": created, "replaced": replaced })),
         false => {
-            let count = created + replaced;
-            println!("imported {count} definitions: {created} new, {replaced} replaced");
+            let count = counted(created + replaced, "definition");
+            println!("imported {count}: {created} new, {replaced} replaced");
         }
     }
     Ok(())
@@ -87,7 +90,7 @@ impl Shipment<'_> {
     fn add_file(&mut self, file: &Path) -> anyhow::Result<()> {
         let text = read(file)?;
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if !matches!(ending, "jsonl" | "ndjson") {
+        if !matches!(ending, "jsonl" | "ndjson") || is_access_log(&text) {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             return self.add(&json!({ "name": name, "definition": whole(file, text)? }));
         }

@@ -9,6 +9,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use http::{Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
+use crate::output::counted;
 use crate::routes::client::{Ask, Client, Reply, escaped};
 use crate::routes::show::table;
 
@@ -227,7 +228,8 @@ fn say(as_json: bool, what: &str, members: &Value, made: &Value) {
         println!("{all}");
         return;
     }
-    println!("{what}: {operations} operations, {examples} examples, {secrets} secrets left out");
+    let (operations, examples) = (counted(operations, "operation"), counted(examples, "example"));
+    println!("{what}: {operations}, {examples}, {} left out", counted(secrets, "secret"));
 }
 
 /// Asks about one recording.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::client::{Ask, Client};
 use super::source::{self, Format};
+use crate::output::counted;
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
@@ -72,7 +73,8 @@ pub(super) fn run(client: &Client, args: &ImportArgs, json: bool) -> anyhow::Res
     match json {
         true => println!("{}", json!({ "created": created, "replaced": replaced })),
         false => {
-            println!("imported {} routes: {created} new, {replaced} replaced", created + replaced)
+            let count = counted(created + replaced, "route");
+            println!("imported {count}: {created} new, {replaced} replaced");
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use super::client::{Ask, Client, escaped};
 use super::show;
 use super::source::Format;
 use super::which::Which;
+use crate::output::counted;
 
 /// The page size.
 const PAGE: usize = 10_000;
@@ -200,7 +201,7 @@ pub(super) fn export(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
         out.write_all(b"\n]\n")?;
     }
     out.flush()?;
-    eprintln!("{count} routes exported");
+    eprintln!("{} exported", counted(count, "route"));
     Ok(())
 }
 
