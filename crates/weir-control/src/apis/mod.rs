@@ -139,8 +139,7 @@ impl Apis {
         if shelf.common == *common {
             return;
         }
-        let mut next =
-            Shelf { revision: shelf.revision, common: common.clone(), ..Shelf::default() };
+        let mut next = Shelf::new(shelf.revision, common);
         let mut mocks = MockSet::named(&common.options, common.tenants.form.clone());
         for (tenant, own) in shelf.owners() {
             for (name, kept) in own.iter() {
@@ -243,7 +242,7 @@ impl Apis {
         Ok(())
     }
 
-    fn publish(&self, shelf: Shelf, mocks: Mocks) {
+    fn publish(&self, shelf: Shelf, mocks: MockSet) {
         self.shelf.store(Arc::new(shelf));
         let before = self.table.swap(Arc::new(mocks));
         // Dropped here: a worker that drops the last reference would delay its requests.

@@ -40,6 +40,11 @@ pub struct Served {
 }
 
 impl Shelf {
+    /// An empty one.
+    pub(super) fn new(revision: u64, common: &CommonMocks) -> Self {
+        Self { revision, common: common.clone(), ..Self::default() }
+    }
+
     /// The definitions of `tenant`, or of none if its name is empty.
     pub fn of(&self, tenant: &str) -> &Definitions {
         self.owners.get(tenant).map_or(&self.nothing, |own| own)

@@ -30,7 +30,7 @@ type Ready = Result<Served, Vec<Problem>>;
 /// All definitions of the store, and the mocks that serve them.
 pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, MockSet), StoreError> {
     let mut all = All {
-        shelf: Shelf { common: common.clone(), ..Shelf::default() },
+        shelf: Shelf::new(0, common),
         mocks: MockSet::named(&common.options, common.tenants.form.clone()),
         batch: Vec::new(),
         bytes: 0,
