@@ -152,6 +152,10 @@ paths:
     post:
       requestBody: { content: { application/json: { schema: *item } } }
       responses: { '201': { content: { application/json: { schema: *item } } } }
+  /items/{id}:
+    get:
+      parameters: [ { name: id, in: path, required: true, schema: { type: integer } } ]
+      responses: { '200': { content: { application/json: { schema: *item } } } }
 ";
     let options = Options { seed: Some(3), dynamic: true, ..Options::default() };
     let run = |options: &Options| {
