@@ -17,7 +17,7 @@ const FREE_PER_SECOND: u64 = 10;
 #[derive(Debug)]
 pub struct RetryBudgets {
     hasher: RandomState,
-    /// Milliseconds in the upper half, the balance in the lower.
+    /// Milliseconds of the last withdrawal in the upper half, the balance in the lower.
     cells: Box<[AtomicU64]>,
 }
 
@@ -42,26 +42,35 @@ pub struct RetryBudget<'b>(&'b AtomicU64);
 
 impl RetryBudget<'_> {
     /// Records a request, which pays for `percent` of a retry.
-    pub fn deposit(self, percent: u32, now_ms: u64) {
-        self.change(now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
+    pub fn deposit(self, percent: u32) {
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
+            let (then_ms, saved) = parts(packed);
+            Some(pack(then_ms, (saved + u64::from(percent)).min(SAVED_MAX)))
+        });
     }
 
     /// Takes the cost of a retry from the budget; `false` if it is too low.
     pub fn withdraw(self, now_ms: u64) -> bool {
-        self.change(now_ms, |saved| saved.checked_sub(RETRY))
-    }
-
-    fn change(self, now_ms: u64, edit: impl Fn(u64) -> Option<u64>) -> bool {
         let now_ms = now_ms as u32;
         let changed = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
-            let (then_ms, saved) = ((packed >> 32) as u32, packed & u64::from(u32::MAX));
+            let (then_ms, saved) = parts(packed);
             // Clocks of workers differ by some milliseconds.
             let passed_ms = Some(now_ms.wrapping_sub(then_ms)).filter(|ms| *ms < u32::MAX / 2);
             let free = u64::from(passed_ms.unwrap_or(0)) * FREE_PER_SECOND * RETRY / 1000;
-            edit((saved + free).min(SAVED_MAX)).map(|saved| u64::from(now_ms) << 32 | saved)
+            let left = (saved + free).min(SAVED_MAX).checked_sub(RETRY)?;
+            Some(pack(now_ms, left))
         });
         changed.is_ok()
     }
+}
+
+/// Milliseconds of the last withdrawal, and the balance.
+fn parts(packed: u64) -> (u32, u64) {
+    ((packed >> 32) as u32, packed & u64::from(u32::MAX))
+}
+
+fn pack(then_ms: u32, saved: u64) -> u64 {
+    u64::from(then_ms) << 32 | saved
 }
 
 #[cfg(test)]
@@ -74,10 +83,10 @@ mod tests {
         let budget = budgets.of("a").expect("a budget");
         let spend = |now_ms: u64| (0..200).take_while(move |_| budget.withdraw(now_ms));
         assert_eq!(spend(0).count(), 100);
-        (0..50).for_each(|_| budget.deposit(20, 0));
+        (0..50).for_each(|_| budget.deposit(20));
         assert_eq!(spend(0).count(), 10);
         assert_eq!(spend(500).count(), 5, "ten a second are free");
-        (0..100_000).for_each(|_| budget.deposit(20, 3_600_000));
+        (0..100_000).for_each(|_| budget.deposit(20));
         assert_eq!(spend(3_600_000).count(), 100, "and no more are saved up");
     }
 }

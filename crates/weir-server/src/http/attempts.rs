@@ -6,7 +6,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_filter::filter::{CircuitBreaker, MockFallback, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
@@ -27,6 +26,7 @@ use super::outgoing::Outgoing;
 use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
 use super::replay::{Body, budgets, keep_body, pause, put_aside};
+use super::time_limit::TimeLimit;
 use super::upstream::{Wanted, acquire, kept};
 use crate::error::{ErrorKind, ProxyError, Side};
 use crate::pacer::now_ns;
@@ -54,8 +54,8 @@ pub(super) struct Attempts<'s> {
     breaker: Option<&'s CircuitBreaker>,
     retry: Option<&'s Retry>,
     mock: Option<&'s MockFallback>,
-    /// Deadline for a response head, over all attempts.
-    until_ns: Option<u64>,
+    /// For a response head, over all attempts.
+    limit: TimeLimit,
     /// Deadline for starting another attempt; a running one goes on, as in SCG.
     again_until_ns: Option<u64>,
 }
@@ -75,7 +75,7 @@ impl<'s> Attempts<'s> {
         let (breaker, retry) = (chain.breaker(), chain.retry());
         // A protocol that is switched is not mocked.
         let mock = chain.mock_fallback().filter(|_| !framing.upgrade);
-        let (until_ns, again_until_ns) = (None, None);
+        let (limit, again_until_ns) = (TimeLimit::default(), None);
         Self {
             worker,
             snapshot,
@@ -85,7 +85,7 @@ impl<'s> Attempts<'s> {
             breaker,
             retry,
             mock,
-            until_ns,
+            limit,
             again_until_ns,
         }
     }
@@ -107,20 +107,21 @@ impl<'s> Attempts<'s> {
         let body = self.body(client, x, again).await?;
         self.limit(None);
         let before = self.mock.map(|_| x.request.clone());
-        let result = self.attempts(client, x, to, &body).await;
+        let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
+        let result = self.attempts(client, x, to, &body, &mut outgoing).await;
         let outcome = match &result {
             Ok(_) => Some(Outcome::Status(x.response.status)),
             Err(error) => outcome_of(error),
         };
         let mocked = outcome.and_then(|outcome| self.mocked(before.as_ref(), outcome, &body));
         if let Some((source, outcome)) = mocked {
-            if let Ok((upstream, head, outgoing)) = result {
+            if let Ok((upstream, head)) = result {
                 put_aside(self.worker, x, &outgoing, upstream, head);
             }
             restore(client, x, before, &body);
             return Ok(Done::Mock(source, outcome));
         }
-        let (upstream, head, outgoing) = result?;
+        let (upstream, head) = result?;
         let next = deliver(self.worker, client, x, &outgoing, self.route, upstream, head).await?;
         Ok(Done::Next(next))
     }
@@ -162,8 +163,9 @@ impl<'s> Attempts<'s> {
         let body = self.body(client, x, again).await?;
         self.limit(limit_ns);
         let before = self.before(x, fallback.is_some());
-        let error = match self.attempts(client, x, to, &body).await {
-            Ok((upstream, head, outgoing)) => {
+        let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
+        let error = match self.attempts(client, x, to, &body, &mut outgoing).await {
+            Ok((upstream, head)) => {
                 let status = x.response.status;
                 let failed = filter.is_failure(status);
                 call.end(failed);
@@ -236,8 +238,12 @@ impl<'s> Attempts<'s> {
     /// Bounds all attempts by `limit_ns`, and the begin of the last one by the timeout of Retry.
     fn limit(&mut self, limit_ns: Option<u64>) {
         let retry_ns = self.retry.and_then(Retry::timeout_ms).map(ms_as_ns);
-        self.until_ns = limit_ns.map(|limit| now_ns().saturating_add(limit));
-        self.again_until_ns = retry_ns.map(|limit| now_ns().saturating_add(limit));
+        if limit_ns.is_none() && retry_ns.is_none() {
+            return;
+        }
+        let from_ns = now_ns();
+        self.limit = limit_ns.map_or_else(TimeLimit::default, |ns| TimeLimit::new(from_ns, ns));
+        self.again_until_ns = retry_ns.map(|limit| from_ns.saturating_add(limit));
     }
 
     /// Repeats attempts until the response is one that is not retried.
@@ -247,25 +253,30 @@ impl<'s> Attempts<'s> {
         x: &mut Exchange,
         (mut target, service, chosen): To<'s>,
         body: &Body,
-    ) -> Result<(Box<Upstream>, ResponseFraming, Outgoing<'s>), ProxyError> {
+        outgoing: &mut Outgoing<'s>,
+    ) -> Result<(Box<Upstream>, ResponseFraming), ProxyError> {
         let worker = self.worker;
+        let response_timeout = outgoing.response_timeout;
         let budget = self.retry.and_then(|_| match service {
             Some(service) => budgets().of(service.name()),
             None => budgets().of((&target.host, target.port)),
         });
         if let Some(budget) = budget {
-            budget.deposit(self.snapshot.settings.retry_budget, now_ns() / 1_000_000);
+            budget.deposit(self.snapshot.settings.retry_budget);
         }
         let mut tried = Vec::new();
         let (mut sent, mut last_ms) = (0, 0);
         loop {
             sent += 1;
-            let outgoing = self.outgoing()?;
+            let now_ns = self.limit.now_ns(sent == 1);
+            outgoing.response_timeout =
+                self.limit.response_timeout(worker, response_timeout, now_ns)?;
             let to = (&mut target, service, chosen);
-            let result = match self.ready(client, x, &outgoing, to, body, sent > 1).await {
+            let result = match self.ready(client, x, outgoing, to, body, sent > 1).await {
                 Ok(ready) => {
-                    let mut wish = self.wish(&target, chosen)?;
-                    self.attempt(client, x, &outgoing, &mut wish, ready, body).await
+                    let now_ns = if service.is_some() { self.limit.now_ns(false) } else { now_ns };
+                    let mut wish = self.wish(&target, chosen, now_ns)?;
+                    self.attempt(client, x, outgoing, &mut wish, ready, body).await
                 }
                 Err(error) => Err(error),
             };
@@ -281,10 +292,10 @@ impl<'s> Attempts<'s> {
             let Some(wait_ms) =
                 outcome.and_then(|outcome| self.next(x, sent, outcome, &mut last_ms, body, budget))
             else {
-                return result.map(|(upstream, head)| (upstream, head, outgoing));
+                return result;
             };
             if let Ok((upstream, head)) = result {
-                put_aside(worker, x, &outgoing, upstream, head);
+                put_aside(worker, x, outgoing, upstream, head);
             }
             worker.counters.retried();
             pause(worker, client, wait_ms).await?;
@@ -310,7 +321,7 @@ impl<'s> Attempts<'s> {
         let worker = self.worker;
         let reached = match service {
             Some(service) => {
-                let wish = self.wish(target, chosen)?;
+                let wish = self.wish(target, chosen, self.limit.now_ns(!again))?;
                 reached(worker, client, &mut x.choice, &wish, service).await
             }
             None => Ok((None, None)),
@@ -358,8 +369,9 @@ impl<'s> Attempts<'s> {
         let after_s = matches!(outcome, Outcome::Status(_)).then(|| retry_after_s(x)).flatten();
         let wait_ms = retry.wait_ms(sent, after_s, last_ms, worker.roll())?;
         let starts_ns = now_ns().saturating_add(ms_as_ns(wait_ms + ATTEMPT_MS_MIN));
-        let limits = [self.until_ns, self.again_until_ns];
-        if limits.into_iter().flatten().any(|until| starts_ns >= until) {
+        if self.limit.is_over(starts_ns)
+            || self.again_until_ns.is_some_and(|until_ns| starts_ns >= until_ns)
+        {
             return None;
         }
         if matches!(body, Body::Once) && x.upload.moved > 0 {
@@ -390,7 +402,8 @@ impl<'s> Attempts<'s> {
                 Some(upstream) => upstream,
                 None => {
                     x.upload.give_back(&mut worker.scratch.borrow_mut());
-                    acquire(worker, client, wish).await?
+                    // Boxed, so that the task reserves no space for a rare case.
+                    Box::pin(acquire(worker, client, wish)).await?
                 }
             };
             match await_head(worker, client, x, outgoing, &mut upstream).await {
@@ -425,36 +438,19 @@ impl<'s> Attempts<'s> {
         keep_body(self.worker, client, x, self.framing, settings, needed).await
     }
 
-    /// Limits and settings of an attempt that starts now.
-    fn outgoing(&self) -> Result<Outgoing<'s>, ProxyError> {
-        let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
-        if self.until_ns.is_some() {
-            // With an outdated clock it would end early, and the rest of the time would allow a
-            // useless further attempt.
-            self.worker.deadlines.refresh();
-            let own = outgoing.response_timeout.unwrap_or(Duration::MAX);
-            outgoing.response_timeout = Some(self.left(own)?);
-        }
-        Ok(outgoing)
-    }
-
-    /// The connection that an attempt which starts now wants to `target`.
-    fn wish<'w>(&'w self, target: &'w Arc<Target>, chosen: bool) -> Result<Wanted<'w>, ProxyError> {
+    /// The connection that an attempt which starts at `now_ns` wants to `target`.
+    fn wish<'w>(
+        &'w self,
+        target: &'w Arc<Target>,
+        chosen: bool,
+        now_ns: u64,
+    ) -> Result<Wanted<'w>, ProxyError> {
         let wish = wanted(self.worker, self.snapshot, self.route, target);
         Ok(Wanted {
-            connect_timeout: self.left(wish.connect_timeout)?,
+            connect_timeout: self.limit.left(wish.connect_timeout, now_ns)?,
             chosen: chosen.then_some(&*self.snapshot.settings.request_uri_allow),
             ..wish
         })
-    }
-
-    /// `time`, or the remaining time of the limit if that is less.
-    fn left(&self, time: Duration) -> Result<Duration, ProxyError> {
-        let Some(until_ns) = self.until_ns else { return Ok(time) };
-        match until_ns.saturating_sub(now_ns()) {
-            0 => Err(ProxyError::with(ErrorKind::ResponseTimeout, "the time limit is over")),
-            left_ns => Ok(time.min(Duration::from_nanos(left_ns))),
-        }
     }
 }
 

@@ -82,8 +82,9 @@ async fn steps(
                         .await;
                 }
                 let to = Onward { route, target: &target, service, chosen, preserve_host };
-                let found = look(worker, client, x, framing, snapshot, to).await?;
-                if let Some(next) = found {
+                if route.target.chain.cache().is_some()
+                    && let Some(next) = look(worker, client, x, framing, snapshot, to).await?
+                {
                     return Ok(next);
                 }
                 if let Some(mirror) = route.target.chain.mirror()

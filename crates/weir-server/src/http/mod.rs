@@ -45,6 +45,7 @@ mod request_body;
 mod respond;
 mod steps;
 mod tap;
+mod time_limit;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;
 mod whole;
