@@ -195,7 +195,7 @@ fn route_schemas() -> Value {
 fn api_schemas() -> Value {
     let own = json!({
         "name": { "type": "string" },
-        "tenant": { "type": "string", "description": "Whose definition it is; absent: no tenant's." },
+        "tenant": { "type": "string", "description": "Whose it is; absent: no tenant's." },
         "definition": { "type": ["string", "object", "array"],
             "description": "The document, or its text." },
         "base-path": { "type": "string", "description": "Stands in front of its paths." },

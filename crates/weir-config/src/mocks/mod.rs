@@ -133,9 +133,8 @@ impl MocksByName {
         &self.common
     }
 
-    /// The definitions of a uri: `mock://NAME` and so on, see [`ApiSources::source`]; `mock:` for all of
-    /// the configuration. `None` if there is no such name and no definition is
-    /// configured.
+    /// The definitions of a uri: `mock://NAME` and so on, see [`ApiSources::source`]; `mock:` for
+    /// all of the configuration. `None` if there is no such name and no definition is configured.
     pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
         let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
