@@ -169,8 +169,8 @@ impl Explanation {
             "didYouMean": near,
             "callbacks": self.reply.callbacks.iter().map(Callback::document).collect::<Value>(),
         });
-        if let Some(tenant) = &self.tenant {
-            document["tenant"] = tenant.as_str().into();
+        if let (Some(tenant), Some(members)) = (&self.tenant, document.as_object_mut()) {
+            members.insert("tenant".to_owned(), tenant.as_str().into());
         }
         document
     }
