@@ -8,6 +8,7 @@ use weir_balance::{Instance, InstanceState};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::{Hop, via};
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
+use weir_mock::MockSource;
 use weir_route::index::Scratch;
 use weir_route::{Content, Request, RequestParts, Route, Vars};
 use weir_server::{ErrorKind, enter, spend_forward};
@@ -206,6 +207,16 @@ fn read(question: &Question, limits: &HeadLimits, head: &mut RequestHead) -> Res
     }
 }
 
+/// Which definitions answer a request.
+fn mocked(head: &RequestHead, source: &MockSource) -> String {
+    let (method, path, query) = (head.method(), head.path(), head.query());
+    let call = weir_mock::Call { method, path, query, fields: &head.fields, body: b"" };
+    match source.tenant(&call) {
+        Some(tenant) => format!("made from an API definition of tenant {tenant}"),
+        None => "made from an API definition".to_owned(),
+    }
+}
+
 /// A request on its way through the filters.
 struct Running {
     head: RequestHead,
@@ -300,8 +311,8 @@ impl Running {
                 told.answer = Some(format!("that of the route of `{path}`, within the gateway"));
                 return;
             }
-            (None, Upstream::Mock(_)) => {
-                told.answer = Some("made from an API definition".to_owned());
+            (None, Upstream::Mock(source)) => {
+                told.answer = Some(mocked(&self.head, source));
                 return;
             }
             (None, Upstream::None) => {

@@ -52,7 +52,7 @@ pub use imports::{
     Location, NacosServer, Outcome, Retry, Server, Watching,
 };
 pub use loaded::{Loaded, Loader};
-pub use mocks::{CommonMocks, FileAccess};
+pub use mocks::{CommonMocks, FileAccess, TenantRules};
 pub use pipelines::DUBBO_SHARING;
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,

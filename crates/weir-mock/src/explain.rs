@@ -19,6 +19,8 @@ const SEGMENTS_MAX: usize = 64;
 /// The outcome of a request, and the reasons for it.
 #[derive(Clone, Debug)]
 pub struct Explanation {
+    /// The tenant whose definitions are asked; `None` if it is none, or does not exist.
+    pub tenant: Option<String>,
     /// Name of the API; `None` if no operation was found.
     pub api: Option<String>,
     /// Method and path of the operation, as written.
@@ -63,6 +65,7 @@ impl Mocks {
         dice: u64,
         now_ms: i64,
     ) -> Explanation {
+        let tenant = self.tenant().map(str::to_owned);
         let target = match self.target_of_call(name, call) {
             Ok(target) => target,
             Err(failed) => {
@@ -73,6 +76,7 @@ impl Mocks {
                     _ => "no operation has such a path".to_owned(),
                 };
                 return Explanation {
+                    tenant,
                     api: None,
                     operation: None,
                     chosen,
@@ -97,6 +101,7 @@ impl Mocks {
         };
         let problem = check(operation, &target.values, call).err();
         Explanation {
+            tenant,
             api: Some(target.api.name.clone()),
             operation: Some(format!("{} {}", operation.method, operation.path)),
             chosen,
@@ -152,7 +157,7 @@ impl Explanation {
         let variables = self.variables.iter();
         let variables: serde_json::Map<String, Value> =
             variables.map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-        json!({
+        let mut document = json!({
             "api": self.api,
             "operation": self.operation,
             "chosen": self.chosen,
@@ -163,12 +168,19 @@ impl Explanation {
             "delayMs": self.reply.delay_ms,
             "didYouMean": near,
             "callbacks": self.reply.callbacks.iter().map(Callback::document).collect::<Value>(),
-        })
+        });
+        if let (Some(tenant), Some(members)) = (&self.tenant, document.as_object_mut()) {
+            members.insert("tenant".to_owned(), tenant.as_str().into());
+        }
+        document
     }
 }
 
 impl std::fmt::Display for Explanation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(tenant) = &self.tenant {
+            writeln!(f, "tenant {tenant}")?;
+        }
         match (&self.api, &self.operation) {
             (Some(api), Some(operation)) => writeln!(f, "{operation} of {api}: {}", self.chosen)?,
             _ => writeln!(f, "{}", self.chosen)?,

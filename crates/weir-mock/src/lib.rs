@@ -19,6 +19,7 @@ mod definition;
 mod explain;
 mod generate;
 mod mocks;
+mod mounted;
 mod problem;
 mod recording;
 mod request;
@@ -29,6 +30,7 @@ mod sorted;
 mod state;
 mod table;
 mod template;
+mod tenants;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
@@ -39,7 +41,8 @@ pub use definition::{
     Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, is_access_log, line_of,
 };
 pub use explain::{Explanation, Near};
-pub use mocks::{Listed, Mocks, Mount, Mounted};
+pub use mocks::{Listed, Mocks};
+pub use mounted::{Mount, Mounted};
 pub use problem::Fault;
 pub use recording::{
     RecordedBody, RecordedDefinition, RecordedExchange, is_answer, mask_address,
@@ -49,5 +52,6 @@ pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};
 pub use sorted::Sorted;
-pub use table::{ApiSources, MockSource, MockTable};
+pub use table::{ApiSources, MockSource, MockTable, StoredPart};
+pub use tenants::{MockSet, TenantForm, check_tenant};
 pub use validity::{Validity, WrongRequest};

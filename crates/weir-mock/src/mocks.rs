@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::behaviour::{Rules, Settings};
 use crate::callback::callbacks;
 use crate::definition::{Api, Operation};
+use crate::mounted::{Mount, Mounted, host_name, prefix_of, told};
 use crate::problem::Fault;
 use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
 use crate::respond::{self, Matched, Options, Reply};
 use crate::response::{Given, ResponseValidity, compare};
-use crate::router::{Found, Index, Paths, Rank, Sought};
+use crate::router::{Found, Index, Rank, Sought};
 use crate::sorted::Sorted;
 use crate::state::State;
 use crate::validity::{Validity, WrongRequest};
@@ -36,85 +36,10 @@ pub struct Mocks {
     /// The number of stateful definitions.
     with_state: usize,
     options: Options,
-}
-
-/// A definition, and where and how it is served.
-#[derive(Clone, Debug)]
-pub struct Mount {
-    /// The definition, under the name it was read with.
-    pub api: Arc<Api>,
-    /// In front of its paths, instead of what its `servers` say: `/v1`.
-    pub base_path: Option<String>,
-    /// For requests to these hosts only; for all if there are none.
-    pub hosts: Vec<String>,
-    /// Settings of the mount; they take precedence over those of the definition itself.
-    pub settings: Settings,
-}
-
-impl From<Arc<Api>> for Mount {
-    fn from(api: Arc<Api>) -> Self {
-        Self { api, base_path: None, hosts: Vec::new(), settings: Settings::default() }
-    }
-}
-
-/// A mount that has been validated. It keeps the state of its sequences, so it can be served
-/// together with other mounts than before without restarting them.
-#[derive(Debug)]
-pub struct Mounted {
-    api: Arc<Api>,
-    base_path: String,
-    paths: Arc<Paths>,
-    /// In lower case, without ports.
-    hosts: Vec<String>,
-    rules: Rules,
-    options: Options,
-    /// The items that clients have written, if the definition is stateful.
-    state: Option<State>,
-}
-
-impl Mounted {
-    /// Checks a mount; `options` are those of all definitions.
-    ///
-    /// # Errors
-    /// A path or base path that is none, more shapes of paths than are looked for, or an override
-    /// that means nothing.
-    pub fn new(mount: Mount, options: &Options) -> Result<Self, String> {
-        let Mount { api, base_path, hosts, settings } = mount;
-        let bases = match &base_path {
-            Some(base_path) => vec![trimmed(base_path).map_err(|why| told(&api, &why))?],
-            None => api.bases.clone(),
-        };
-        let base_path = base_path.and_then(|_| bases.first().cloned()).unwrap_or_default();
-        let overrides = settings.overrides.iter().chain(&api.settings.overrides);
-        let options = settings.over(&api.settings.over(options));
-        let written = api.operations.iter().enumerate().flat_map(|(at, operation)| {
-            let paths = bases.iter().map(move |base| format!("{base}{}", operation.path));
-            paths.map(move |path| (path, operation.method.as_str(), at))
-        });
-        Ok(Self {
-            paths: Arc::new(Paths::new(written).map_err(|why| told(&api, &why))?),
-            rules: Rules::new(&api, &overrides.cloned().collect::<Vec<_>>())?,
-            state: options.stateful.then(|| State::new(&api)),
-            options,
-            hosts: hosts.iter().map(|host| host_name(host.as_bytes())).collect(),
-            api,
-            base_path,
-        })
-    }
-
-    /// The definition.
-    pub fn api(&self) -> &Arc<Api> {
-        &self.api
-    }
-
-    /// The router prefixes of its requests: one for each host, or the empty one.
-    fn prefixes(&self) -> Vec<Vec<u8>> {
-        let mut prefixes: Vec<Vec<u8>> = self.hosts.iter().map(|host| prefix_of(host)).collect();
-        if prefixes.is_empty() {
-            prefixes.push(Vec::new());
-        }
-        prefixes
-    }
+    /// The tenant that they belong to.
+    tenant: Option<Arc<str>>,
+    /// The fault of a request that none of them is for.
+    nowhere: Fault,
 }
 
 /// An operation in a list.
@@ -179,6 +104,22 @@ impl Mocks {
     /// An empty set; definitions added by [`Self::put`] can be addressed by name.
     pub fn named(options: Options) -> Self {
         Self { named: Some(Sorted::default()), options, ..Self::default() }
+    }
+
+    /// The same definitions as those of `tenant`, if one is given; `nowhere` is the fault of a
+    /// request that none of them is for.
+    pub(crate) fn owned(self, tenant: Option<&str>, nowhere: Fault) -> Self {
+        Self { tenant: tenant.map(Arc::from), nowhere, ..self }
+    }
+
+    /// The tenant that they belong to.
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        self.tenant.as_deref()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.mounted.is_empty()
     }
 
     /// Adds a definition, or replaces the one with its name. Definitions added this way are tried
@@ -342,16 +283,16 @@ impl Mocks {
         let name = self.selected(name, call);
         let method = String::from_utf8_lossy(call.method);
         let Some(sought) = Sought::new(call.path, call.query, &method) else {
-            return Err(failed(Fault::NoPath));
+            return Err(failed(self.nowhere.clone()));
         };
         match self.found(name, call, &sought) {
             Found::Operation { of: mounted, operation: at, values } => {
                 let operation = mounted.api.operations.get(at);
-                let operation = operation.ok_or_else(|| failed(Fault::NoPath))?;
+                let operation = operation.ok_or_else(|| failed(self.nowhere.clone()))?;
                 Ok(Target { api: &mounted.api, operation, values, mounted, at })
             }
             Found::Methods(methods) => Err(failed(Fault::NoMethod(methods))),
-            Found::Nothing => Err(failed(Fault::NoPath)),
+            Found::Nothing => Err(failed(self.nowhere.clone())),
         }
     }
 
@@ -446,9 +387,16 @@ impl Mocks {
 
     /// The answer, or what is told instead, in its envelope.
     pub(crate) fn told(&self, answered: Result<Reply, Failed<'_>>) -> Reply {
-        answered.unwrap_or_else(|Failed { fault, place, options }| {
+        let is_ours = answered.as_ref().map_or_else(|failed| failed.place.is_some(), |_| true);
+        let mut reply = answered.unwrap_or_else(|Failed { fault, place, options }| {
             respond::fault(&fault, place, options.envelope.as_ref())
-        })
+        });
+        // The answer to a path that a tenant does not have is the same as for a tenant that does
+        // not exist, so it does not name one.
+        if let Some(tenant) = self.tenant.as_deref().filter(|_| is_ours) {
+            reply.name_tenant(tenant);
+        }
+        reply
     }
 }
 
@@ -466,31 +414,4 @@ fn or_get<'m, T>(sought: &Sought<'_>, find: impl Fn(&Sought<'_>) -> Found<'m, T>
         found @ Found::Operation { .. } => found,
         found => sought.of_head().map_or(found, |sought| find(&sought)),
     }
-}
-
-/// A base path without a slash at its end.
-fn trimmed(written: &str) -> Result<String, String> {
-    let path = written.trim_end_matches('/');
-    match path.is_empty() || path.starts_with('/') {
-        true => Ok(path.to_owned()),
-        false => Err(format!("the base path `{path}` does not start with `/`")),
-    }
-}
-
-fn told(api: &Api, why: &str) -> String {
-    format!("{}: {why}", api.name)
-}
-
-/// A host in lower case, without its port.
-fn host_name(written: &[u8]) -> String {
-    let text = String::from_utf8_lossy(written).to_ascii_lowercase();
-    match text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.to_owned(),
-        _ => text,
-    }
-}
-
-/// The router prefix of requests to a host. No path begins so.
-fn prefix_of(host: &str) -> Vec<u8> {
-    [b"\0", host.as_bytes(), b"\0"].concat()
 }

@@ -1,14 +1,21 @@
 //! Error answers (RFC 9457).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::request::Violation;
 
 /// The fault of a request or of its definition, with Prism's names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// No definition has the path.
+    #[default]
     NoPath,
+    /// No definition has the path, and the request names no tenant, which it would do like this.
+    NoTenant(Arc<str>),
+    /// The tenant, which is named like this, has no definition with the path, or does not exist.
+    NoTenantPath(Arc<str>),
     /// The path is there, with these methods.
     NoMethod(Vec<String>),
     /// A security requirement is not met: a challenge for `WWW-Authenticate`.
@@ -35,7 +42,7 @@ impl Fault {
     /// Its status.
     pub fn status(&self) -> u16 {
         match self {
-            Self::NoPath | Self::NotFound(_) => 404,
+            Self::NoPath | Self::NoTenant(_) | Self::NoTenantPath(_) | Self::NotFound(_) => 404,
             Self::NoMethod(_) => 405,
             Self::Unauthorized(_) => 401,
             Self::MediaType(_) => 415,
@@ -51,6 +58,8 @@ impl Fault {
     pub fn name(&self) -> &'static str {
         match self {
             Self::NoPath => "NO_PATH_MATCHED_ERROR",
+            Self::NoTenant(_) => "NO_TENANT_NAMED_ERROR",
+            Self::NoTenantPath(_) => "NO_TENANT_PATH_MATCHED_ERROR",
             Self::NoMethod(_) => "NO_METHOD_MATCHED_ERROR",
             Self::Unauthorized(_) => "UNAUTHORIZED",
             Self::MediaType(_) => "INVALID_CONTENT_TYPE",
@@ -67,6 +76,8 @@ impl Fault {
     fn title(&self) -> &'static str {
         match self {
             Self::NoPath => "No definition has this path",
+            Self::NoTenant(_) => "No definition has this path, and the request names no tenant",
+            Self::NoTenantPath(_) => "No definition of this tenant has this path",
             Self::NoMethod(_) => "The path has other methods",
             Self::Unauthorized(_) => "A credential is missing",
             Self::MediaType(_) => "The media type of the body is not declared",
@@ -83,6 +94,10 @@ impl Fault {
     fn detail(&self) -> String {
         match self {
             Self::NoPath => "compare the path with the list that `weir mock` prints".to_owned(),
+            Self::NoTenant(form) => format!("compare the path, or name a tenant by {form}"),
+            Self::NoTenantPath(form) => {
+                format!("compare the path, and the tenant, which is named by {form}")
+            }
             Self::NoMethod(methods) => format!("it has {}", methods.join(", ")),
             Self::Unauthorized(challenge) => format!("send a credential for: {challenge}"),
             Self::MediaType(known) => format!("send one of: {known}"),

@@ -8,7 +8,7 @@ use asked::{Served, api, with_call};
 use serde_json::{Value, json};
 use weir_mock::{
     BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, MockSource, MockTable,
-    Mocks, Mount, Mounted, Options, Override, Settings, Step,
+    Mocks, Mount, Mounted, Options, Override, Settings, Step, StoredPart,
 };
 
 const PETS: &str = r"
@@ -288,8 +288,8 @@ fn definitions_for_a_host_are_apart_from_those_for_all() {
 fn a_table_is_swapped_below_the_routes_that_lead_to_it() {
     let table = Arc::new(MockTable::default());
     let (any, only) = (
-        MockSource::Stored(table.clone(), None),
-        MockSource::Stored(table.clone(), Some("b".into())),
+        MockSource::Stored(table.clone(), StoredPart::default()),
+        MockSource::Stored(table.clone(), StoredPart { tenant: None, name: Some("b".into()) }),
     );
     let status = |source: &MockSource| {
         with_call("GET /pets/1", &[], "", |call| source.answer(call, 7, 0).status)
@@ -302,7 +302,7 @@ fn a_table_is_swapped_below_the_routes_that_lead_to_it() {
     };
     let serve = |all: Vec<Arc<Mounted>>| {
         let mocks = Mocks::of_mounted(all, Options::default(), true).expect("paths");
-        table.swap(Arc::new(mocks));
+        table.swap(Arc::new(mocks.into()));
     };
     serve(vec![mounted("a")]);
     assert_eq!([status(&any), status(&only)], [200, 404]);

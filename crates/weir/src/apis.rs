@@ -29,18 +29,25 @@ Examples:
   weir apis import apis/ more.jsonl
   weir apis export > apis.jsonl
   weir apis rm shop
+  weir apis tenants
+  weir apis list --tenant acme
 
 A route with the uri `mock://store` serves them.
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct ApisArgs {
     #[command(flatten)]
     pub admin: AdminArgs,
+    /// The tenant whose definitions are meant; without it, those of no tenant.
+    #[arg(long, value_name = "NAME", global = true)]
+    tenant: Option<String>,
     #[command(subcommand)]
     command: ApisCommand,
 }
 
 #[derive(Debug, Subcommand)]
 enum ApisCommand {
+    /// Lists tenants, with their numbers of definitions.
+    Tenants,
     /// Lists definitions by name.
     List(ListArgs),
     /// Shows a definition with its operations.
@@ -53,7 +60,7 @@ enum ApisCommand {
     Rm(RemoveArgs),
     /// Writes many definitions from files, folders and exports, in one swap.
     Import(ImportArgs),
-    /// Exports definitions as JSON lines that `import` reads.
+    /// Exports definitions, of each tenant unless one is named, as JSON lines that `import` reads.
     Export(ExportArgs),
     /// Shows which response a request gets, and why.
     Try(TryArgs),
@@ -68,9 +75,10 @@ enum ApisCommand {
 /// # Errors
 /// What went wrong, and what to do about it.
 pub fn run(args: ApisArgs) -> anyhow::Result<ExitCode> {
-    let client = args.admin.client()?.of_definitions();
+    let client = args.admin.client()?.of_definitions().of_tenant(args.tenant);
     let json = args.admin.json;
     match args.command {
+        ApisCommand::Tenants => read::tenants(&client, json)?,
         ApisCommand::List(list) => read::list(&client, &list, json)?,
         ApisCommand::Show(show) => read::show(&client, &show.name)?,
         ApisCommand::Export(export) => read::export(&client, &export)?,

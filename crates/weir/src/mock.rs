@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use weir_mock::{MockSource, Mocks};
+use weir_mock::{MockSet, MockSource, Mocks};
 use weir_server::StartError;
 use weir_snapshot::{Snapshot, Upstream};
 
@@ -128,7 +128,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         },
         |started| {
             if let (Some(gateway), Some(Some(mocks))) = (started.gateway, mocks.get()) {
-                say(&served(mocks, gateway, &args));
+                say(&served(mocks.of(""), gateway, &args));
             }
         },
     );
@@ -165,7 +165,7 @@ fn readable(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The definitions that the one route leads to.
-fn all(snapshot: &Snapshot) -> Option<Arc<Mocks>> {
+fn all(snapshot: &Snapshot) -> Option<Arc<MockSet>> {
     snapshot.index.iter().find_map(|route| match &route.target.upstream {
         Upstream::Mock(source) => match &**source {
             MockSource::Fixed(mocks) => Some(Arc::clone(mocks)),

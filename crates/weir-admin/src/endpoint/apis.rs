@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use weir_control::apis::{Apis, By, Checked, Entry, Kept};
+use weir_control::apis::{ApiKey, Apis, By, Checked, Entry, Kept, Shelf};
 use weir_control::{Problem, Refusal};
 use weir_mock::Kind;
 use weir_store::StoreError;
@@ -16,6 +16,7 @@ use weir_wire::Fields;
 use super::Call;
 use super::body::{self, ListForm};
 use super::routes::{blocking, condition, number, page_links, parameters};
+use super::tenants::{checked, key, query_of, tenant};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
 
 /// The default and the maximum number of definitions on a page.
@@ -27,6 +28,10 @@ const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
 /// The query parameters of lists and removals.
 #[derive(Default)]
 struct Selection {
+    /// Empty for those of no tenant.
+    tenant: String,
+    /// Whether those of each tenant are meant.
+    every_tenant: bool,
     q: Option<String>,
     page: Option<usize>,
     size: Option<usize>,
@@ -36,7 +41,8 @@ struct Selection {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Failure> {
-    let Selection { q, page, size, as_written, .. } = selection(&call)?;
+    let selection = selection(&call)?;
+    let Selection { page, size, as_written, every_tenant, .. } = selection;
     let is_paged = page.is_some() || size.is_some();
     let (page, size) = match is_paged {
         true => (page.unwrap_or(0), size.unwrap_or(PAGE_SIZE).min(PAGE_SIZE_MAX)),
@@ -48,17 +54,17 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     let apis = Arc::clone(call.site.control.apis());
     let shelf = apis.shelf();
     let revision = shelf.revision;
-    let (names, shelf) = blocking(move || {
-        let found = shelf.kept.iter().filter(|(name, kept)| matches(name, kept, q.as_deref()));
-        (found.map(|(name, _)| name.clone()).collect::<Vec<_>>(), shelf)
+    let (keys, shelf) = blocking(move || {
+        let keys = selection.keys(&shelf);
+        (keys, shelf)
     })
     .await?;
-    let total = names.len();
+    let total = keys.len();
     let mut response = stream_list(move |list| {
-        for name in names.iter().skip(page.saturating_mul(size)).take(size) {
+        for key in keys.iter().skip(page.saturating_mul(size)).take(size) {
             let shown = match as_written {
-                true => written(&apis, name)?,
-                false => shelf.kept.get(name).map(|kept| Value::Object(summary(name, kept))),
+                true => written(&apis, key, every_tenant)?,
+                false => shelf.get(key).map(|kept| Value::Object(summary(key, kept))),
             };
             if shown.is_some_and(|shown| !list.push(&shown)) {
                 break;
@@ -75,11 +81,14 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// A definition as it was written, with its name.
-fn written(apis: &Apis, name: &str) -> Result<Option<Value>, StoreError> {
-    let Some((_, bytes)) = apis.written(name)? else { return Ok(None) };
+/// A definition as it was written, with its name, and its tenant if asked for.
+fn written(apis: &Apis, key: &ApiKey, with_tenant: bool) -> Result<Option<Value>, StoreError> {
+    let Some((_, bytes)) = apis.written(key)? else { return Ok(None) };
     let mut entry = Map::new();
-    entry.insert("name".into(), name.into());
+    entry.insert("name".into(), key.name.as_str().into());
+    if with_tenant && !key.tenant.is_empty() {
+        entry.insert("tenant".into(), key.tenant.as_str().into());
+    }
     if let Ok(Value::Object(members)) = serde_json::from_slice(&bytes) {
         entry.extend(members);
     }
@@ -87,17 +96,15 @@ fn written(apis: &Apis, name: &str) -> Result<Option<Value>, StoreError> {
 }
 
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
     let apis = Arc::clone(call.site.control.apis());
     let found = blocking(move || {
-        let written = apis.written(&name)?;
+        let written = apis.written(&key)?;
         Ok::<_, Failure>(written.map(|(revision, bytes)| {
             let shelf = apis.shelf();
-            let mut shown = match shelf.kept.get(name.as_str()) {
-                Some(kept) => summary(&name, kept),
-                None => Map::new(),
-            };
-            if let Some(Ok(served)) = shelf.kept.get(name.as_str()).map(|kept| &kept.served) {
+            let kept = shelf.get(&key);
+            let mut shown = kept.map(|kept| summary(&key, kept)).unwrap_or_default();
+            if let Some(Ok(served)) = kept.map(|kept| &kept.served) {
                 let api = &served.mount.api;
                 let operations = api.operations.iter().map(
                     |one| json!({ "method": one.method, "path": one.path, "operationId": one.id }),
@@ -123,13 +130,14 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
     let when = condition(&call.parts.headers)?;
     let mut place = [None, None];
     for (key, value) in parameters(&call) {
         match key.as_str() {
             "base-path" => place[0] = Some(value),
             "host" => place[1] = Some(value),
+            "tenant" => {}
             _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
         }
     }
@@ -139,15 +147,15 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
     let bytes = body::read(&call.parts.headers, call.body, bytes_max).await?;
     let apis = Arc::clone(call.site.control.apis());
     let by = by(call.who);
-    let location = format!("/weir/apis/{name}");
+    let location = format!("/weir/apis/{}{}", key.name, query_of(&key));
     let done = blocking(move || {
         let [base_path, host] = place;
         let entry = match entry_in(&bytes) {
-            Some(value) => Entry::read(Some(&name), value),
+            Some(value) => Entry::read(Some(&key.tenant), Some(&key.name), value),
             None => {
                 let text = String::from_utf8(bytes.to_vec());
                 let text = text.map_err(|_| vec![Problem::new("", "the text is not UTF-8")]);
-                text.and_then(|text| Entry::of_document(&name, text, base_path, host))
+                text.and_then(|text| Entry::of_document(&key, text, base_path, host))
             }
         };
         let checked = entry.and_then(|entry| apis.check(entry)).map_err(Refusal::Invalid)?;
@@ -167,11 +175,11 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn delete(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
     let when = condition(&call.parts.headers)?;
     let apis = Arc::clone(call.site.control.apis());
     let by = by(call.who);
-    match blocking(move || apis.delete(&name, &when, by)).await? {
+    match blocking(move || apis.delete(&key, &when, by)).await? {
         Ok(_) => Ok(empty(StatusCode::OK)),
         Err(Refusal::NotFound) => Ok(empty(StatusCode::NOT_FOUND)),
         Err(refusal) => Err(failure(refusal)),
@@ -179,33 +187,35 @@ pub(super) async fn delete(mut call: Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
-    let Selection { q, page, size, all, as_written } = selection(&call)?;
-    if page.is_some() || size.is_some() || as_written {
+    let selection = selection(&call)?;
+    if selection.page.is_some() || selection.size.is_some() || selection.as_written {
         return Err(Failure::bad_request("a removal has no pages and no form"));
     }
-    if q.is_none() && !all {
+    if selection.every_tenant {
+        return Err(Failure::bad_request("a removal is for one tenant, or for none"));
+    }
+    if selection.q.is_none() && !selection.all {
         return Err(Failure::bad_request("say which definitions (q), or all=true for every one"));
     }
     let apis = Arc::clone(call.site.control.apis());
     let by = by(call.who);
     let done = blocking(move || {
-        let shelf = apis.shelf();
-        let found = shelf.kept.iter().filter(|(name, kept)| matches(name, kept, q.as_deref()));
-        let names: Vec<String> = found.map(|(name, _)| name.to_string()).collect();
-        apis.delete_all(&names, by)
+        let keys = selection.keys(&apis.shelf());
+        apis.delete_all(&keys, by)
     });
     Ok(ok_json(&json!({ "deleted": done.await?.map_err(failure)?.deleted })))
 }
 
 pub(super) async fn import(call: Call) -> Result<Response, Failure> {
     let form = body::list_form(&call.parts.headers)?;
+    let tenant = tenant(&call)?;
     let limits = call.site.options.limits;
     let _turn = call.site.imports.acquire().await;
     let bytes = body::read(&call.parts.headers, call.body, limits.import_bytes_max).await?;
     let apis = Arc::clone(call.site.control.apis());
     let by = by(call.who);
     let done = blocking(move || {
-        let checked = check_all(&bytes, form, &apis, limits.import_routes_max)?;
+        let checked = check_all(&bytes, form, (&apis, tenant), limits.import_routes_max)?;
         apis.import(checked, by)
     });
     let done = done.await?.map_err(failure)?;
@@ -219,11 +229,11 @@ pub(super) async fn import(call: Call) -> Result<Response, Failure> {
 
 /// Explains how one definition answers a request; nothing is sent.
 pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
     let bytes_max = call.site.options.limits.body_bytes_max;
     let asked = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
     let apis = Arc::clone(call.site.control.apis());
-    if !apis.shelf().kept.contains_key(name.as_str()) {
+    if apis.shelf().get(&key).is_none() {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
     let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -246,7 +256,8 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
         body: text("body").as_bytes(),
     };
     let dice = RandomState::new().build_hasher().finish();
-    let told = apis.served().explain_as(Some(&name), &request, dice, by(String::new()).at_ms);
+    let (served, now_ms) = (apis.served(), by(String::new()).at_ms);
+    let told = served.of(&key.tenant).explain_as(Some(&key.name), &request, dice, now_ms);
     let mut document = told.document();
     let body = String::from_utf8_lossy(&told.reply.body).into_owned();
     let headers =
@@ -258,12 +269,12 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
 
 /// Forgets what clients have written to a stateful definition.
 pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
     let apis = call.site.control.apis();
-    if !apis.shelf().kept.contains_key(name.as_str()) {
+    if apis.shelf().get(&key).is_none() {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
-    apis.served().reset(&name);
+    apis.served().of(&key.tenant).reset(&key.name);
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -276,11 +287,11 @@ fn entry_in(bytes: &Bytes) -> Option<Value> {
 fn check_all(
     bytes: &Bytes,
     form: ListForm,
-    apis: &Apis,
+    (apis, tenant): (&Apis, Option<String>),
     entries_max: usize,
 ) -> Result<Vec<Checked>, Refusal> {
     let invalid = |at: String, why: String| Refusal::Invalid(vec![Problem::new(at, why)]);
-    let mut batch = Batch { apis, checked: Vec::new(), problems: Vec::new() };
+    let mut batch = Batch { apis, tenant, checked: Vec::new(), problems: Vec::new() };
     match form {
         ListForm::Array => {
             let all: Vec<Value> = serde_json::from_slice(bytes)
@@ -310,13 +321,16 @@ fn check_all(
 /// Entries of an import so far.
 struct Batch<'a> {
     apis: &'a Apis,
+    /// The tenant that they are written to; otherwise each names its own.
+    tenant: Option<String>,
     checked: Vec<Checked>,
     problems: Vec<Problem>,
 }
 
 impl Batch<'_> {
     fn add(&mut self, at: usize, value: Value) {
-        match Entry::read(None, value).and_then(|entry| self.apis.check(entry)) {
+        let entry = Entry::read(self.tenant.as_deref(), None, value);
+        match entry.and_then(|entry| self.apis.check(entry)) {
             Ok(checked) => self.checked.push(checked),
             Err(problems) => self.wrong(at, problems),
         }
@@ -336,6 +350,8 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
     let mut selection = Selection::default();
     for (key, value) in parameters(call) {
         match key.as_str() {
+            "tenant" if value == "*" => selection.every_tenant = true,
+            "tenant" => selection.tenant = checked(value)?,
             "q" => selection.q = Some(value.to_lowercase()),
             "page" => selection.page = Some(number(&key, &value)?),
             "size" => selection.size = Some(number(&key, &value)?),
@@ -347,6 +363,19 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
         }
     }
     Ok(selection)
+}
+
+impl Selection {
+    /// What is selected of the definitions, in order.
+    fn keys(&self, shelf: &Shelf) -> Vec<ApiKey> {
+        let is_meant = |tenant: &str| self.every_tenant || tenant == self.tenant;
+        let mut keys = Vec::new();
+        for (tenant, own) in shelf.owners().filter(|(tenant, _)| is_meant(tenant)) {
+            let found = own.iter().filter(|(name, kept)| matches(name, kept, self.q.as_deref()));
+            keys.extend(found.map(|(name, _)| ApiKey::new(tenant, name)));
+        }
+        keys
+    }
 }
 
 /// Whether `q`, in lower case, occurs in the name, title, base path, host or a path.
@@ -363,9 +392,12 @@ fn matches(name: &str, kept: &Kept, q: Option<&str>) -> bool {
         })
 }
 
-fn summary(name: &str, kept: &Kept) -> Map<String, Value> {
+fn summary(key: &ApiKey, kept: &Kept) -> Map<String, Value> {
     let mut shown = Map::new();
-    shown.insert("name".into(), name.into());
+    shown.insert("name".into(), key.name.as_str().into());
+    if !key.tenant.is_empty() {
+        shown.insert("tenant".into(), key.tenant.as_str().into());
+    }
     shown.insert("revision".into(), kept.revision.into());
     match &kept.served {
         Ok(served) => {

@@ -7,7 +7,7 @@ use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
-use super::{apis, webhooks};
+use super::{apis, tenants, webhooks};
 
 const NAME: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
@@ -28,6 +28,19 @@ const BASE_PATH: Parameter =
     query("base-path", "string", "What stands in front of its paths; for a document alone.");
 const HOST: Parameter =
     query("host", "string", "The host whose requests it is for; for a document alone.");
+/// Whose definitions an endpoint is about.
+pub(super) const TENANT: Parameter =
+    query("tenant", "string", "The tenant whose definitions are meant; without it, those of none.");
+const LIST_TENANT: Parameter = query(
+    "tenant",
+    "string",
+    "The tenant whose definitions are meant; without it, those of none; `*`: all of them.",
+);
+const IMPORT_TENANT: Parameter = query(
+    "tenant",
+    "string",
+    "The tenant that all of them are written to; without it, the `tenant` of each, or none.",
+);
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such definition.");
 const CHANGED: Answer =
     (StatusCode::PRECONDITION_FAILED, Some("Error"), "The definition is at another revision.");
@@ -35,7 +48,7 @@ const CHANGED: Answer =
 /// In the order of the document.
 pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
     Endpoint {
-        parameters: &[PAGE, SIZE, Q, FORM],
+        parameters: &[LIST_TENANT, PAGE, SIZE, Q, FORM],
         ..read(
             "/weir/apis",
             "apis",
@@ -45,6 +58,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        parameters: &[IMPORT_TENANT],
         body: Some(BodySpec {
             media: &["application/json", "application/x-ndjson"],
             schema: "Apis",
@@ -69,7 +83,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[ALL, Q],
+        parameters: &[TENANT, ALL, Q],
         ..write(
             "DELETE",
             "/weir/apis",
@@ -88,7 +102,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME],
+        parameters: &[NAME, TENANT],
         ..read(
             "/weir/apis/{name}",
             "apis",
@@ -98,7 +112,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME, IF_MATCH, IF_NONE_MATCH, BASE_PATH, HOST],
+        parameters: &[NAME, TENANT, IF_MATCH, IF_NONE_MATCH, BASE_PATH, HOST],
         body: Some(BodySpec { media: &["application/json", "application/yaml"], schema: "Api" }),
         ..write(
             "PUT",
@@ -121,7 +135,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME, IF_MATCH],
+        parameters: &[NAME, TENANT, IF_MATCH],
         ..write(
             "DELETE",
             "/weir/apis/{name}",
@@ -141,7 +155,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME],
+        parameters: &[NAME, TENANT],
         method: "POST",
         body: Some(BodySpec { media: JSON_MEDIA, schema: "ApiQuestion" }),
         ..read(
@@ -153,7 +167,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME],
+        parameters: &[NAME, TENANT],
         ..write(
             "POST",
             "/weir/apis/{name}/reset",
@@ -164,7 +178,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[NAME, WEBHOOK],
+        parameters: &[NAME, TENANT, WEBHOOK],
         body: Some(BodySpec { media: JSON_MEDIA, schema: "Firing" }),
         ..write(
             "POST",
@@ -182,4 +196,11 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             ],
         )
     },
+    read(
+        "/weir/tenants",
+        "apis",
+        operation!(ListTenants: tenants::list),
+        "Tenants that have API definitions in the store, each with their number.",
+        &[(StatusCode::OK, Some("Tenants"), "The tenants.")],
+    ),
 ];

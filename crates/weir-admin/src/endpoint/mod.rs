@@ -19,6 +19,7 @@ mod routes;
 mod services;
 mod shared;
 mod table;
+mod tenants;
 mod upstreams;
 mod webhooks;
 

@@ -195,6 +195,7 @@ fn route_schemas() -> Value {
 fn api_schemas() -> Value {
     let own = json!({
         "name": { "type": "string" },
+        "tenant": { "type": "string", "description": "Whose it is; absent: no tenant's." },
         "definition": { "type": ["string", "object", "array"],
             "description": "The document, or its text." },
         "base-path": { "type": "string", "description": "Stands in front of its paths." },
@@ -204,8 +205,14 @@ fn api_schemas() -> Value {
     json!({
         "Api": { "type": "object", "required": ["definition"], "properties": own },
         "Apis": { "type": "array", "items": reference("Api") },
+        "Tenants": { "type": "array", "items": { "type": "object", "properties": {
+            "tenant": { "type": "string" },
+            "definitions": { "type": "integer" },
+            "not-served": { "type": "integer", "description": "How many of them are broken." },
+        } } },
         "ApiSummary": { "type": "object", "properties": {
             "name": { "type": "string" },
+            "tenant": { "type": "string" },
             "revision": { "type": "integer" },
             "kind": { "enum": ["openapi", "yapi", "postman", "har", "apifox"] },
             "title": { "type": "string" },

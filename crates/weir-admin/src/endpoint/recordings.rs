@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use weir_control::apis::{By, Entry, check_name};
+use weir_control::apis::{ApiKey, By, Entry, check_name};
 use weir_control::{Problem, Refusal};
 use weir_mock::{RecordedDefinition, recorded_definition};
 use weir_route::pattern::{PathPattern, RegexCache};
@@ -17,6 +17,7 @@ use super::Call;
 use super::apis::failure;
 use super::body;
 use super::routes::{blocking, condition};
+use super::tenants::{query_of, tenant};
 use crate::answer::{Failure, empty, etag, ok_json};
 
 /// Bounds of a recording, where nothing is said, and at most.
@@ -91,9 +92,12 @@ pub(super) async fn stop(mut call: Call) -> Result<Response, Failure> {
     let apis = Arc::clone(call.site.control.apis());
     let by = By { who: call.who.clone(), at_ms: now_ms() };
     let name = recording.name.clone();
+    let key = ApiKey { tenant: tenant(&call)?.unwrap_or_default(), name: name.clone() };
+    let location = format!("/weir/apis/{name}{}", query_of(&key));
     let (made, done) = blocking(move || {
         let made = made_of(&recording)?;
-        let entry = Entry::read(Some(&recording.name), json!({ "definition": made.document }));
+        let entry = json!({ "definition": made.document });
+        let entry = Entry::read(Some(&key.tenant), Some(&key.name), entry);
         let checked = entry.and_then(|entry| apis.check(entry)).map_err(Refusal::Invalid)?;
         let done = apis.put(checked, &when, by).map_err(failure)?;
         Ok::<_, Failure>((made, done))
@@ -109,7 +113,7 @@ pub(super) async fn stop(mut call: Call) -> Result<Response, Failure> {
     }
     let headers = response.headers_mut();
     headers.insert(header::ETAG, etag(done.revision));
-    if let Ok(location) = HeaderValue::from_str(&format!("/weir/apis/{name}")) {
+    if let Ok(location) = HeaderValue::from_str(&location) {
         headers.insert(header::LOCATION, location);
     }
     Ok(response)

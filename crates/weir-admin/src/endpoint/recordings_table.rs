@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use super::apis_table::TENANT;
 use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, read, write};
 use super::recordings;
 use super::shared::{
@@ -95,6 +96,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
                 doc: "Only if the definition is at this revision (its ETag).",
             },
             IF_NONE_MATCH,
+            TENANT,
         ],
         ..write(
             "POST",

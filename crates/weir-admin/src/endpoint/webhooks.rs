@@ -10,11 +10,13 @@ use weir_mock::{CallbackRequest, Firing, NotFired};
 
 use super::Call;
 use super::body;
+use super::tenants::key;
 use crate::answer::{Failure, ok_json};
 
 /// Sends one webhook, and tells what was sent and what came of it.
 pub(super) async fn fire(mut call: Call) -> Result<Response, Failure> {
-    let name = call.segment("name").await?;
+    let key = key(&mut call).await?;
+    let name = &key.name;
     let webhook = call.segment("webhook").await?;
     let bytes_max = call.site.options.limits.body_bytes_max;
     let asked = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
@@ -22,7 +24,7 @@ pub(super) async fn fire(mut call: Call) -> Result<Response, Failure> {
     let dice = RandomState::new().build_hasher().finish();
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let served = call.site.control.apis().served();
-    let made = served.webhook((&name, &webhook), &firing, dice, now_ms);
+    let made = served.of(&key.tenant).webhook((name, &webhook), &firing, dice, now_ms);
     let request = made.map_err(|why| match why {
         NotFired::NoApi => missing(format!("there is no definition `{name}`")),
         NotFired::NoWebhook(known) if known.is_empty() => {

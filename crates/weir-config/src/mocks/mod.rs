@@ -1,15 +1,16 @@
 //! `weir.mock`: API definitions for routes with `mock://NAME`.
 
+mod tenants;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 use weir_mock::{
-    Api, ApiSources, CallbackTargets, MockSource, MockTable, Mocks, Mount, Options, ReadErrors,
+    Api, ApiSources, CallbackTargets, MockSet, MockSource, MockTable, Mount, Options, ReadErrors,
     Settings,
 };
 
@@ -17,6 +18,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
+pub use tenants::TenantRules;
 use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
 
@@ -113,6 +115,8 @@ pub struct CommonMocks {
     pub options: Options,
     /// Overrides, for definitions that have such operations.
     pub settings: Settings,
+    /// Those of tenants.
+    pub tenants: TenantRules,
 }
 
 impl MocksByName {
@@ -134,9 +138,8 @@ impl MocksByName {
         &self.common
     }
 
-    /// The definitions of a uri: `mock://NAME`, `mock:` for all of the configuration,
-    /// `mock://store` and `mock://store/NAME`. `None` if there is no such name and no definition is
-    /// configured.
+    /// The definitions of a uri: `mock://NAME` and so on, see [`ApiSources::source`]; `mock:` for
+    /// all of the configuration. `None` if there is no such name and no definition is configured.
     pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
         let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -163,14 +166,15 @@ pub(crate) fn mocks(
         return MocksByName { sources: nothing(), ..MocksByName::default() };
     };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
-    fields.only(&[&["apis", "select-header", "callbacks"], Settings::NAMES].concat());
+    fields.only(&[&["apis", "select-header", "callbacks", "tenant"], Settings::NAMES].concat());
     let select_header = fields.text("select-header").map(|written| written.text);
     let common = written::settings(&mut fields);
+    let tenants = tenants::rules(&mut fields);
     let callbacks = callback_targets(&mut fields);
     let options = common.over(&Options { select_header, callbacks, ..Options::default() });
     let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
-        let common = CommonMocks { options, settings: common };
+        let common = CommonMocks { options, settings: common, tenants };
         return MocksByName { sources: nothing(), common, ..MocksByName::default() };
     };
     for entry in node.children() {
@@ -179,17 +183,40 @@ pub(crate) fn mocks(
     let Reading { mut apis, read: files, .. } = reading;
     common_overrides(&mut fields, &common, &mut apis);
     let mut by_name = HashMap::new();
-    let each = apis.iter().map(|one| (one.api.name.clone(), vec![one.clone()]));
-    for (name, mounts) in each.chain([(ALL.to_owned(), apis.clone())]) {
-        match Mocks::mount(mounts, options.clone()) {
-            Ok(mocks) => {
-                by_name.insert(name, Arc::new(mocks));
+    for (name, set) in sets(&apis, &options, &tenants) {
+        match set {
+            Ok(set) => {
+                by_name.insert(name, Arc::new(set));
             }
             Err(why) => fields.wrong(node.span(), why, "correct the definition or its settings"),
         }
     }
     let sources = ApiSources::new(by_name, Arc::clone(table));
-    MocksByName { sources, common: CommonMocks { options, settings: common }, files }
+    let common = CommonMocks { options, settings: common, tenants };
+    MocksByName { sources, common, files }
+}
+
+/// Each set of definitions that a uri can name: one definition, those of one tenant, and all.
+fn sets(
+    apis: &[Owned],
+    options: &Options,
+    tenants: &TenantRules,
+) -> Vec<(String, Result<MockSet, String>)> {
+    let mut named: Vec<(String, &str, Vec<Mount>)> = Vec::new();
+    for one in apis {
+        named.push((one.key(), &one.tenant, vec![one.mount.clone()]));
+    }
+    let owners: BTreeSet<&str> = apis.iter().map(|one| one.tenant.as_str()).collect();
+    for tenant in owners.into_iter().filter(|tenant| !tenant.is_empty()) {
+        let own = apis.iter().filter(|one| one.tenant == tenant).map(|one| one.mount.clone());
+        named.push((format!("{tenant}/{}", ApiSources::ANY), tenant, own.collect()));
+    }
+    let each = named
+        .into_iter()
+        .map(|(name, tenant, mounts)| (name, MockSet::of_one(tenant, mounts, options.clone())));
+    let all = apis.iter().map(|one| (one.tenant.clone(), one.mount.clone())).collect();
+    let all = MockSet::mount(all, options, tenants.form.clone());
+    each.chain([(ALL.to_owned(), all)]).collect()
 }
 
 /// `callbacks.allow`: targets to which mocks may send requests of their own.
@@ -208,12 +235,12 @@ fn callback_targets(fields: &mut Fields<'_, '_>) -> CallbackTargets {
 }
 
 /// Applies each common override to the definitions that have its operation.
-fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [Mount]) {
+fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [Owned]) {
     let nodes: Vec<_> = fields.node("overrides").into_iter().flat_map(Node::children).collect();
     for (at, own) in common.overrides.iter().enumerate() {
         let mut means_any = false;
-        for mount in apis.iter_mut().filter(|mount| own.means_any_of(&mount.api)) {
-            mount.settings.overrides.push(own.clone());
+        for one in apis.iter_mut().filter(|one| own.means_any_of(&one.mount.api)) {
+            one.mount.settings.overrides.push(own.clone());
             means_any = true;
         }
         if !means_any && !apis.is_empty() {
@@ -226,10 +253,30 @@ fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [
     }
 }
 
+/// A definition of a tenant; without a name of one, it belongs to none.
+struct Owned {
+    tenant: String,
+    mount: Mount,
+}
+
+impl Owned {
+    /// What a uri calls it.
+    fn key(&self) -> String {
+        key_of(&self.tenant, &self.mount.api.name)
+    }
+}
+
+fn key_of(tenant: &str, name: &str) -> String {
+    match tenant.is_empty() {
+        true => name.to_owned(),
+        false => format!("{tenant}/{name}"),
+    }
+}
+
 struct Reading<'a> {
     files: FileAccess,
     sources: &'a Sources,
-    apis: Vec<Mount>,
+    apis: Vec<Owned>,
     /// Files and folders that were read.
     read: Vec<PathBuf>,
 }
@@ -240,7 +287,9 @@ impl Reading<'_> {
         let mut below = fields.of(entry, "apis");
         let is_text = entry.kind() != Kind::Map;
         if !is_text {
-            below.only(&[&["file", "name", "base-path", "host"], Settings::NAMES].concat());
+            below.only(
+                &[&["file", "name", "base-path", "host", "tenant"], Settings::NAMES].concat(),
+            );
         }
         let named = match apis.kind() {
             Kind::Map => Some(entry.key().to_owned()),
@@ -256,6 +305,7 @@ impl Reading<'_> {
             }
         };
         let base = if is_text { None } else { below.text("base-path") };
+        let tenant = if is_text { String::new() } else { tenants::tenant_of(&mut below) };
         let hosts = if is_text { Vec::new() } else { below.texts("host") };
         let hosts: Vec<String> = hosts.into_iter().map(|written| written.text).collect();
         let settings = if is_text { Settings::default() } else { written::settings(&mut below) };
@@ -276,10 +326,11 @@ impl Reading<'_> {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
             let is_reserved = name == ALL || name == ApiSources::STORE;
-            if is_reserved || self.apis.iter().any(|known| known.api.name == name) {
+            let key = key_of(&tenant, &name);
+            if is_reserved || self.apis.iter().any(|known| known.key() == key) {
                 let message = match is_reserved {
                     true => format!("`{name}` stands for many definitions, so none is called so"),
-                    false => format!("there are two definitions called `{name}`"),
+                    false => format!("there are two definitions called `{key}`"),
                 };
                 below.wrong(written.at, message, "give one of them another `name`");
                 continue;
@@ -291,7 +342,8 @@ impl Reading<'_> {
                     let base_path =
                         base.as_ref().map(|base| format!("/{}", base.text.trim_matches('/')));
                     let (hosts, settings) = (hosts.clone(), settings.clone());
-                    self.apis.push(Mount { api: Arc::new(api), base_path, hosts, settings });
+                    let mount = Mount { api: Arc::new(api), base_path, hosts, settings };
+                    self.apis.push(Owned { tenant: tenant.clone(), mount });
                 }
                 Err(why) => {
                     self.read.push(path.clone());

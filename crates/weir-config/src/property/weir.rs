@@ -366,12 +366,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Tree,
         None,
         "API definitions that routes with `mock://NAME` are answered from: `apis` is a list of \
-         files, folders, or `{ file, name, base-path }`; beside it `dynamic`, `seed`, `errors`, \
+         files, folders, or `{ file, name, base-path, tenant }`; beside it `dynamic`, `seed`, `errors`, \
          `validate` (`enforce`, `report` or `off`), `delay` (a time, `{ from, to }` or \
          `{ median, sigma }`), `envelope` (`success`, `failure`, `failure-status`), `stateful`, \
          `overrides`, which may stand at one of `apis` too, for that one alone; and \
          `select-header`, and `callbacks.allow`, a list of servers that callbacks and webhooks may \
-         be sent to (`http://127.0.0.1:9000`, `https://*.example.org`), none otherwise.",
+         be sent to (`http://127.0.0.1:9000`, `https://*.example.org`), none otherwise; and `tenant`, \
+         which says where a request names its tenant: one of `header` (`X-Tenant`), `host` \
+         (`{tenant}.mock.example`) and `path` (`/mock/{tenant}`), with `definitions-max` for each.",
         Usage::Read,
     ),
     PropertySpec::new(

@@ -4,30 +4,35 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 use weir_config::CommonMocks;
-use weir_mock::{Api, Mount, ReadErrors, Settings};
+use weir_mock::{Api, Mount, ReadErrors, Settings, check_tenant as check};
 
+use super::key::ApiKey;
 use crate::table::Problem;
 
 /// Bytes of a name at most.
 const NAME_BYTES_MAX: usize = 200;
-const KEYS: &[&str] = &["name", "definition", "base-path", "host", "settings"];
+const KEYS: &[&str] = &["name", "tenant", "definition", "base-path", "host", "settings"];
 
 /// A definition as it came.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The key in the store.
-    pub name: String,
+    /// Its name, and its tenant.
+    pub key: ApiKey,
     /// `definition`, `base-path`, `host`, `settings`.
     pub members: Map<String, Value>,
 }
 
 impl Entry {
     /// Reads `{ "definition": …, "base-path": …, "host": …, "settings": … }`; the definition is a
-    /// document or its text. Without `name`, that of the entry itself counts.
+    /// document or its text. Without `name`, that of the entry itself counts; likewise `tenant`.
     ///
     /// # Errors
     /// All that is wrong with its form.
-    pub fn read(name: Option<&str>, value: Value) -> Result<Self, Vec<Problem>> {
+    pub fn read(
+        tenant: Option<&str>,
+        name: Option<&str>,
+        value: Value,
+    ) -> Result<Self, Vec<Problem>> {
         let Value::Object(mut members) = value else {
             return Err(vec![Problem::new("", "this is no object with a `definition`")]);
         };
@@ -41,6 +46,13 @@ impl Entry {
         if let Err(problem) = check_name(&name) {
             problems.push(problem);
         }
+        let tenant = match tenant_in(&mut members, tenant) {
+            Ok(tenant) => tenant,
+            Err(problem) => {
+                problems.push(problem);
+                String::new()
+            }
+        };
         if !matches!(
             members.get("definition"),
             Some(Value::String(_) | Value::Object(_) | Value::Array(_))
@@ -54,14 +66,14 @@ impl Entry {
             }
         }
         match problems.is_empty() {
-            true => Ok(Self { name, members }),
+            true => Ok(Self { key: ApiKey { tenant, name }, members }),
             false => Err(problems),
         }
     }
 
     /// The entry of a document alone.
     pub fn of_document(
-        name: &str,
+        key: &ApiKey,
         text: String,
         base_path: Option<String>,
         host: Option<String>,
@@ -73,7 +85,7 @@ impl Entry {
                 members.insert(key.to_owned(), Value::String(value));
             }
         }
-        Self::read(Some(name), Value::Object(members))
+        Self::read(Some(&key.tenant), Some(&key.name), Value::Object(members))
     }
 
     /// The stored form.
@@ -90,7 +102,7 @@ impl Entry {
         let alone = |other: &str| {
             Err(format!("`{other}` is another file, and one alone is stored: bundle them"))
         };
-        let name = &self.name;
+        let name = &self.key.name;
         let api = match self.members.get("definition") {
             Some(Value::String(text)) => Api::read(name, name, text, &alone),
             document => Api::of_value(name, name, document.cloned().unwrap_or_default(), &alone),
@@ -105,8 +117,8 @@ impl Entry {
     pub(crate) fn mount_known(mut self) -> Result<Mount, Vec<Problem>> {
         match self.members.get_mut("definition").map(Value::take) {
             Some(document @ (Value::Object(_) | Value::Array(_))) => {
-                let api = Api::of_known(&self.name, &self.name, document);
-                self.mount_of(api.map_err(|errors| told(&errors, &self.name, None)))
+                let api = Api::of_known(&self.key.name, &self.key.name, document);
+                self.mount_of(api.map_err(|errors| told(&errors, &self.key.name, None)))
             }
             Some(text) => {
                 self.members.insert("definition".to_owned(), text);
@@ -168,6 +180,36 @@ fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Prob
     };
     let each = errors.located(name, &text).into_iter();
     each.map(|(place, message)| Problem::new(place, message)).collect()
+}
+
+/// The tenant of an entry, whose own `tenant` must be the one that is meant, if there is one.
+fn tenant_in(members: &mut Map<String, Value>, meant: Option<&str>) -> Result<String, Problem> {
+    let own = match members.shift_remove("tenant") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(own)) => Some(own),
+        Some(_) => return Err(Problem::new("/tenant", "this is no text")),
+    };
+    if let (Some(own), Some(meant)) = (&own, meant)
+        && own != meant
+    {
+        let to = if meant.is_empty() { "no tenant" } else { meant };
+        let why = format!("this is a definition of `{own}`, and it is written to {to}");
+        let help = "leave `tenant` out, or write it to that tenant";
+        return Err(Problem::new("/tenant", why).help(help.to_owned()));
+    }
+    let tenant = meant.map(str::to_owned).or(own).unwrap_or_default();
+    if !tenant.is_empty() {
+        check_tenant(&tenant)?;
+    }
+    Ok(tenant)
+}
+
+/// Whether a tenant may have this name.
+///
+/// # Errors
+/// It may not, and what it may have.
+pub fn check_tenant(name: &str) -> Result<(), Problem> {
+    check(name).map_err(|(why, help)| Problem::new("/tenant", why).help(help))
 }
 
 /// Whether a definition may have this name: one segment of a path, one value of a header.

@@ -5,6 +5,7 @@
 //! version, so that the cost does not grow with their number. All methods may block.
 
 mod entry;
+mod key;
 mod shelf;
 mod stored;
 
@@ -13,13 +14,14 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use weir_config::CommonMocks;
-use weir_mock::{MockTable, Mocks, Sorted};
+use weir_mock::{MockSet, MockTable};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
 use crate::table::{Condition, Done, Problem, Refusal};
-pub use entry::{Entry, check_name};
+pub use entry::{Entry, check_name, check_tenant};
+pub use key::ApiKey;
 use shelf::too_many_shapes;
-pub use shelf::{Kept, Served, Shelf};
+pub use shelf::{Definitions, Kept, Served, Shelf};
 use stored::read;
 
 /// The attempts, and the wait between them, to free replaced definitions once no request uses them.
@@ -71,16 +73,16 @@ impl Apis {
         self.shelf.load_full()
     }
 
-    /// The definition `name` as it was written, with its revision.
+    /// A definition as it was written, with its revision.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn written(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        self.store.api(name)
+    pub fn written(&self, key: &ApiKey) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.store.api(&key.to_string())
     }
 
     /// The mocks that serve requests.
-    pub fn served(&self) -> Arc<Mocks> {
+    pub fn served(&self) -> Arc<MockSet> {
         self.table.current()
     }
 
@@ -99,8 +101,8 @@ impl Apis {
     /// # Errors
     /// See [`Refusal`].
     pub fn put(&self, checked: Checked, when: &Condition, by: By) -> Result<Done, Refusal> {
-        let name = checked.entry.name.clone();
-        self.change(vec![checked], &[], Some((&name, when)), by)
+        let key = checked.entry.key.clone();
+        self.change(vec![checked], &[], Some((&key, when)), by)
     }
 
     /// Writes many definitions in one swap, or none of them. Of equal names the last one counts.
@@ -115,19 +117,19 @@ impl Apis {
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub fn delete(&self, name: &str, when: &Condition, by: By) -> Result<Done, Refusal> {
-        if *when == Condition::Any && !self.shelf.load().kept.contains_key(name) {
+    pub fn delete(&self, key: &ApiKey, when: &Condition, by: By) -> Result<Done, Refusal> {
+        if *when == Condition::Any && self.shelf.load().get(key).is_none() {
             return Err(Refusal::NotFound);
         }
-        self.change(Vec::new(), &[name.to_owned()], Some((name, when)), by)
+        self.change(Vec::new(), std::slice::from_ref(key), Some((key, when)), by)
     }
 
     /// Removes definitions in one swap.
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub fn delete_all(&self, names: &[String], by: By) -> Result<Done, Refusal> {
-        self.change(Vec::new(), names, None, by)
+    pub fn delete_all(&self, keys: &[ApiKey], by: By) -> Result<Done, Refusal> {
+        self.change(Vec::new(), keys, None, by)
     }
 
     /// Serves all definitions under another configuration.
@@ -137,15 +139,16 @@ impl Apis {
         if shelf.common == *common {
             return;
         }
-        let mut next =
-            Shelf { revision: shelf.revision, kept: Sorted::default(), common: common.clone() };
-        let mut mocks = Mocks::named(common.options.clone());
-        for (name, kept) in shelf.kept.iter() {
-            let served = match &kept.served {
-                Ok(served) => Served::new(served.mount.clone(), common),
-                Err(problems) => Err(problems.clone()),
-            };
-            next.keep(&mut mocks, name, kept.revision, served);
+        let mut next = Shelf::new(shelf.revision, common);
+        let mut mocks = MockSet::named(&common.options, common.tenants.form.clone());
+        for (tenant, own) in shelf.owners() {
+            for (name, kept) in own.iter() {
+                let served = match &kept.served {
+                    Ok(served) => Served::new(served.mount.clone(), common),
+                    Err(problems) => Err(problems.clone()),
+                };
+                next.keep(&mut mocks, &ApiKey::new(tenant, name), kept.revision, served);
+            }
         }
         self.publish(next, mocks);
     }
@@ -153,38 +156,42 @@ impl Apis {
     fn change(
         &self,
         puts: Vec<Checked>,
-        deletes: &[String],
-        condition: Option<(&str, &Condition)>,
+        deletes: &[ApiKey],
+        condition: Option<(&ApiKey, &Condition)>,
         by: By,
     ) -> Result<Done, Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.recover()?;
         let mut next = Shelf::clone(&self.shelf.load());
-        if let Some((name, condition)) = condition {
-            let known = next.kept.get(name).map(|kept| kept.revision);
+        if let Some((key, condition)) = condition {
+            let known = next.get(key).map(|kept| kept.revision);
             if !condition.holds(known) {
                 return Err(Refusal::Changed(known));
             }
         }
-        let mut mocks = Mocks::clone(&self.table.current());
+        let mut mocks = MockSet::clone(&self.table.current());
         let mut done = Done::default();
         let mut gone = Vec::new();
-        for name in deletes {
-            if next.kept.remove(name.as_str()).is_some() {
-                mocks.remove(name);
-                gone.push(name);
+        for key in deletes {
+            if next.remove(key).is_some() {
+                mocks.remove(&key.tenant, &key.name);
+                gone.push(key.to_string());
             }
         }
         let mut records = Vec::with_capacity(puts.len());
         for Checked { entry, served } in puts {
-            let added = mocks.put(Arc::clone(&served.mounted));
+            let key = entry.key.clone();
+            let added = mocks.put(&key.tenant, Arc::clone(&served.mounted));
             added.map_err(|why| Refusal::Invalid(vec![too_many_shapes(why)]))?;
-            records.push((entry.name.clone(), entry.bytes()));
+            records.push((key.to_string(), entry.bytes()));
             let revision = next.revision + records.len() as u64;
             let kept = Arc::new(Kept { revision, served: Ok(served) });
-            match next.kept.insert(entry.name.into(), kept) {
+            match next.insert(&key, kept) {
                 Some(_) => done.replaced += 1,
-                None => done.created += 1,
+                None => {
+                    next.check_room(&key.tenant).map_err(|why| Refusal::Invalid(vec![why]))?;
+                    done.created += 1;
+                }
             }
         }
         done.deleted = gone.len() as u64;
@@ -203,7 +210,7 @@ impl Apis {
     fn write(
         &self,
         puts: &[(String, Vec<u8>)],
-        deletes: &[&String],
+        deletes: &[String],
         audit: &AuditEntry,
     ) -> Result<(), Refusal> {
         let written = self.store.commit(|transaction| {
@@ -235,7 +242,7 @@ impl Apis {
         Ok(())
     }
 
-    fn publish(&self, shelf: Shelf, mocks: Mocks) {
+    fn publish(&self, shelf: Shelf, mocks: MockSet) {
         self.shelf.store(Arc::new(shelf));
         let before = self.table.swap(Arc::new(mocks));
         // Dropped here: a worker that drops the last reference would delay its requests.
@@ -248,14 +255,14 @@ impl Apis {
     }
 }
 
-fn audit(puts: &[(String, Vec<u8>)], deletes: &[&String], done: Done, by: By) -> AuditEntry {
+fn audit(puts: &[(String, Vec<u8>)], deletes: &[String], done: Done, by: By) -> AuditEntry {
     let action = match (puts.len(), done.created) {
         (0, _) => AuditAction::Delete,
         (1, 1) => AuditAction::Create,
         (1, _) => AuditAction::Replace,
         _ => AuditAction::Import,
     };
-    let names = puts.iter().map(|(name, _)| name).chain(deletes.iter().copied());
+    let names = puts.iter().map(|(name, _)| name).chain(deletes);
     // Routes may be called alike.
     let ids = names.take(AuditEntry::IDS_MAX).map(|name| format!("api:{name}")).collect();
     let count = done.created + done.replaced + done.deleted;

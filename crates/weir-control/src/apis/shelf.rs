@@ -3,18 +3,24 @@
 use std::sync::Arc;
 
 use weir_config::CommonMocks;
-use weir_mock::{Mocks, Mount, Mounted, Sorted};
+use weir_mock::{MockSet, Mount, Mounted, Sorted};
 
 use super::entry::with_common;
+use super::key::ApiKey;
 use crate::table::Problem;
+
+/// Definitions of one tenant, or of none, by name.
+pub type Definitions = Sorted<Arc<str>, Arc<Kept>>;
 
 /// A consistent set of definitions.
 #[derive(Clone, Default)]
 pub struct Shelf {
     /// The revision at which any of them last changed.
     pub revision: u64,
-    /// By name.
-    pub kept: Sorted<Arc<str>, Arc<Kept>>,
+    /// By tenant; the empty name stands for none.
+    owners: Sorted<Arc<str>, Arc<Definitions>>,
+    /// Those of a tenant that does not exist.
+    nothing: Definitions,
     pub(super) common: CommonMocks,
 }
 
@@ -34,22 +40,70 @@ pub struct Served {
 }
 
 impl Shelf {
+    /// An empty one.
+    pub(super) fn new(revision: u64, common: &CommonMocks) -> Self {
+        Self { revision, common: common.clone(), ..Self::default() }
+    }
+
+    /// The definitions of `tenant`, or of none if its name is empty.
+    pub fn of(&self, tenant: &str) -> &Definitions {
+        self.owners.get(tenant).map_or(&self.nothing, |own| own)
+    }
+
+    /// The definitions of each tenant; those of none come first, under the empty name.
+    pub fn owners(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Definitions>)> {
+        self.owners.iter()
+    }
+
+    /// One definition.
+    pub fn get(&self, key: &ApiKey) -> Option<&Arc<Kept>> {
+        self.of(&key.tenant).get(key.name.as_str())
+    }
+
+    pub(super) fn insert(&mut self, key: &ApiKey, kept: Arc<Kept>) -> Option<Arc<Kept>> {
+        let mut own = self.owners.remove(key.tenant.as_str()).unwrap_or_default();
+        let before = Arc::make_mut(&mut own).insert(key.name.as_str().into(), kept);
+        self.owners.insert(key.tenant.as_str().into(), own);
+        before
+    }
+
+    /// Whether a tenant has no more definitions than it may have.
+    pub(super) fn check_room(&self, tenant: &str) -> Result<(), Problem> {
+        let max = self.common.tenants.definitions_max;
+        if tenant.is_empty() || self.of(tenant).len() <= max {
+            return Ok(());
+        }
+        let why = format!("tenant `{tenant}` would have more than {max} definitions");
+        let help = "remove some of them, or raise `weir.mock.tenant.definitions-max`";
+        Err(Problem::new("", why).help(help.to_owned()))
+    }
+
+    pub(super) fn remove(&mut self, key: &ApiKey) -> Option<Arc<Kept>> {
+        let mut own = self.owners.remove(key.tenant.as_str())?;
+        let gone = Arc::make_mut(&mut own).remove(key.name.as_str());
+        if !own.is_empty() {
+            self.owners.insert(key.tenant.as_str().into(), own);
+        }
+        gone
+    }
+
     /// Keeps a definition, and has `mocks` serve it if nothing is wrong with it.
     pub(super) fn keep(
         &mut self,
-        mocks: &mut Mocks,
-        name: &str,
+        mocks: &mut MockSet,
+        key: &ApiKey,
         revision: u64,
         served: Result<Served, Vec<Problem>>,
     ) {
-        let served = served.and_then(|served| match mocks.put(Arc::clone(&served.mounted)) {
-            Ok(()) => Ok(served),
-            Err(why) => Err(vec![too_many_shapes(why)]),
-        });
+        let served =
+            served.and_then(|served| match mocks.put(&key.tenant, Arc::clone(&served.mounted)) {
+                Ok(()) => Ok(served),
+                Err(why) => Err(vec![too_many_shapes(why)]),
+            });
         for problem in served.as_ref().err().into_iter().flatten() {
-            tracing::error!(name, "a definition of the store is not served: {problem}");
+            tracing::error!(name = %key, "a definition of the store is not served: {problem}");
         }
-        self.kept.insert(name.into(), Arc::new(Kept { revision, served }));
+        self.insert(key, Arc::new(Kept { revision, served }));
     }
 }
 

@@ -4,10 +4,10 @@
 use std::num::NonZeroUsize;
 
 use weir_config::CommonMocks;
-use weir_mock::{Mocks, Sorted};
+use weir_mock::MockSet;
 use weir_store::{Store, StoreError};
 
-use super::{Entry, Served, Shelf};
+use super::{ApiKey, Entry, Served, Shelf};
 use crate::table::Problem;
 
 /// Limits, in definitions and bytes, of a batch to prepare; a batch takes memory in addition to the
@@ -19,7 +19,7 @@ const THREADS_MAX: usize = 16;
 
 /// A definition as it is stored.
 struct Record {
-    name: String,
+    key: ApiKey,
     revision: u64,
     bytes: Vec<u8>,
 }
@@ -28,17 +28,17 @@ struct Record {
 type Ready = Result<Served, Vec<Problem>>;
 
 /// All definitions of the store, and the mocks that serve them.
-pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
+pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, MockSet), StoreError> {
     let mut all = All {
-        shelf: Shelf { common: common.clone(), kept: Sorted::default(), revision: 0 },
-        mocks: Mocks::named(common.options.clone()),
+        shelf: Shelf::new(0, common),
+        mocks: MockSet::named(&common.options, common.tenants.form.clone()),
         batch: Vec::new(),
         bytes: 0,
     };
     store.scan_apis::<StoreError>(|stored| {
         all.bytes += stored.bytes.len();
-        let (name, bytes) = (stored.name.to_owned(), stored.bytes.to_vec());
-        all.batch.push(Record { name, revision: stored.revision, bytes });
+        let (key, bytes) = (ApiKey::of_stored(stored.name), stored.bytes.to_vec());
+        all.batch.push(Record { key, revision: stored.revision, bytes });
         if all.batch.len() >= BATCH_MAX || all.bytes >= BATCH_BYTES_MAX {
             all.keep_batch();
         }
@@ -52,7 +52,7 @@ pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks)
 /// The definitions read so far.
 struct All {
     shelf: Shelf,
-    mocks: Mocks,
+    mocks: MockSet,
     /// Of which nothing is made yet.
     batch: Vec<Record>,
     bytes: usize,
@@ -64,7 +64,7 @@ impl All {
         let batch = std::mem::take(&mut self.batch);
         let ready = ready_all(&batch, &self.shelf.common);
         for (record, served) in batch.iter().zip(ready) {
-            self.shelf.keep(&mut self.mocks, &record.name, record.revision, served);
+            self.shelf.keep(&mut self.mocks, &record.key, record.revision, served);
         }
     }
 }
@@ -98,5 +98,6 @@ fn ready_all(batch: &[Record], common: &CommonMocks) -> Vec<Ready> {
 fn ready(record: &Record, common: &CommonMocks) -> Ready {
     let value = serde_json::from_slice(&record.bytes);
     let value = value.map_err(|error| vec![Problem::new("", error.to_string())])?;
-    Served::new(Entry::read(Some(&record.name), value)?.mount_known()?, common)
+    let ApiKey { tenant, name } = &record.key;
+    Served::new(Entry::read(Some(tenant), Some(name), value)?.mount_known()?, common)
 }

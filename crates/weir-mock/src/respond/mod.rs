@@ -53,8 +53,20 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The field that says why a request got its answer.
+    const WHY: &'static str = "Weir-Mock";
+
     fn field(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         self.fields.push((name.to_owned(), value.into()));
+    }
+
+    /// Names the tenant whose definition has answered.
+    pub(crate) fn name_tenant(&mut self, tenant: &str) {
+        let all = self.fields.iter_mut().filter(|(name, _)| name == Self::WHY);
+        for (_, value) in all {
+            value.splice(..0, format!("tenant={tenant}; ").into_bytes());
+        }
+        self.why = format!("tenant={tenant}; {}", self.why);
     }
 
     fn finish(mut self) -> Self {
@@ -192,7 +204,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
     if !applied.is_empty() {
         reply.field("Preference-Applied", applied);
     }
-    reply.field("Weir-Mock", reply.why.clone());
+    reply.field(Reply::WHY, reply.why.clone());
     let delay = own.and_then(|own| own.delay).unwrap_or(options.delay);
     reply.delay_ms = prefer.delay_ms.unwrap_or_else(|| delay.ms(chance));
     reply.body_ms = own.map_or(0, |own| own.body_ms.min(DELAY_MS_MAX));

@@ -80,6 +80,22 @@ pub(super) fn list(client: &Client, args: &ListArgs, json: bool) -> anyhow::Resu
     Ok(())
 }
 
+pub(super) fn tenants(client: &Client, json: bool) -> anyhow::Result<()> {
+    let all = client.ask(Ask::get("/weir/tenants".to_owned()))?.json()?;
+    if json {
+        println!("{all}");
+        return Ok(());
+    }
+    let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = all.iter().map(|one| {
+        let number = |key: &str| one.get(key).and_then(Value::as_u64).unwrap_or(0).to_string();
+        let tenant = one.get("tenant").and_then(Value::as_str).unwrap_or_default();
+        vec![tenant.to_owned(), number("definitions"), number("not-served")]
+    });
+    print!("{}", table(&["TENANT", "DEFINITIONS", "NOT SERVED"], &rows.collect::<Vec<_>>()));
+    Ok(())
+}
+
 fn row(one: &Value) -> Vec<String> {
     let text = |key: &str| match one.get(key) {
         Some(Value::String(text)) => text.clone(),
@@ -114,7 +130,9 @@ pub(super) fn export(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
     };
     let mut out = BufWriter::new(&mut out);
     for page in 0.. {
-        let target = format!("/weir/apis?form=entry&page={page}&size={EXPORT_PAGE}");
+        // Without a tenant, an export is a backup: nothing may be missing.
+        let which = if client.has_tenant() { "" } else { "&tenant=*" };
+        let target = format!("/weir/apis?form=entry&page={page}&size={EXPORT_PAGE}{which}");
         let all = client.ask(Ask::get(target))?.json()?;
         let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
         for entry in all {

@@ -24,6 +24,8 @@ pub(crate) struct Client {
     /// Path in front of `/actuator`.
     prefix: String,
     token: Option<String>,
+    /// The tenant that each request is for.
+    tenant: Option<String>,
     /// The noun for the requested objects, and the command that shows one.
     words: (&'static str, &'static str),
 }
@@ -86,6 +88,7 @@ impl Client {
             authority: format!("{host}:{port}"),
             prefix: uri.path().trim_end_matches('/').to_owned(),
             token,
+            tenant: None,
             words: ("route", "weir routes get"),
         })
     }
@@ -93,6 +96,16 @@ impl Client {
     /// Uses messages about API definitions.
     pub(crate) fn of_definitions(self) -> Self {
         Self { words: ("definition", "weir apis show"), ..self }
+    }
+
+    /// The same for the definitions of a tenant, if one is given.
+    pub(crate) fn of_tenant(self, tenant: Option<String>) -> Self {
+        Self { tenant, ..self }
+    }
+
+    /// Whether it is for the definitions of a tenant.
+    pub(crate) fn has_tenant(&self) -> bool {
+        self.tenant.is_some()
     }
 
     /// The same with messages about recordings.
@@ -156,7 +169,11 @@ impl Client {
             target if target.starts_with("/caches") => "/actuator",
             _ => "/actuator/gateway",
         };
-        let target = format!("{}{base}{}", self.prefix, ask.target);
+        let mut target = format!("{}{base}{}", self.prefix, ask.target);
+        if let Some(tenant) = &self.tenant {
+            let separator = if target.contains('?') { '&' } else { '?' };
+            target.push_str(&format!("{separator}tenant={}", escaped(tenant)));
+        }
         let mut request = Request::builder()
             .method(ask.method)
             .uri(target)
