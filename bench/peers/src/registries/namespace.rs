@@ -1,5 +1,5 @@
-//! The network namespace of the checks. Kubernetes refuses loopback addresses as endpoints: here the
-//! loopback device has one more address, and no other device exists.
+//! The network namespace of the checks. Kubernetes refuses loopback addresses as endpoints: here
+//! the loopback device has one more address, and no other device exists.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr};
