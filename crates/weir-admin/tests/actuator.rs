@@ -162,6 +162,8 @@ fn the_indexes_list_what_is_there() {
         "loggers",
         "loggers-name",
         "prometheus",
+        "caches",
+        "circuitbreakers",
         "gateway",
     ];
     assert_eq!(names, expected);

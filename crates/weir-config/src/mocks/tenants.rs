@@ -16,7 +16,7 @@ pub struct TenantRules {
 
 impl TenantRules {
     /// The usual maximum of definitions.
-    const DEFINITIONS_MAX: usize = 10_000;
+    pub const DEFINITIONS_MAX: usize = 10_000;
 }
 
 impl Default for TenantRules {

@@ -75,7 +75,7 @@ async fn a_reload_tells_what_it_cannot_change() {
     std::fs::write(gateway.config(), format!("{before}{more}")).expect("written");
     gateway.hang_up();
     gateway.wait_for_output(
-        "changed settings need a restart: weir.server.workers, weir.server.splice, weir.admin.*",
+        "changed settings need a restart: weir.admin.*, weir.server.splice, weir.server.workers",
     );
 }
 
