@@ -149,19 +149,6 @@ pub(crate) fn defer_accept(socket: &impl AsRawFd, time: Duration) -> io::Result<
     if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Collapses `bytes` at `from` into a huge page, where they are the process's own memory; `false`
-/// if the system refuses.
-pub(crate) fn collapse(from: usize, bytes: usize) -> bool {
-    #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
-    // SAFETY: MADV_COLLAPSE moves what is in the range to other memory of the system and maps that
-    // in its place. It changes no byte of it, whatever is mapped there by now.
-    let refused = unsafe {
-        let start = std::ptr::with_exposed_provenance_mut(from);
-        libc::madvise(start, bytes, libc::MADV_COLLAPSE)
-    };
-    refused == 0
-}
-
 /// The processor's caches.
 pub(crate) struct Caches;
 

@@ -38,8 +38,6 @@ pub struct Settings {
     pub pinning: bool,
     /// `weir.server.splice`: large bodies are passed between sockets inside the kernel.
     pub splice: bool,
-    /// `weir.server.huge-pages`: tables of 10,000 routes and more are moved to huge pages.
-    pub huge_pages: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
     /// `weir.server.defer-accept` (1 s); zero accepts at once.
@@ -339,7 +337,6 @@ impl Default for Settings {
             acceptors: 0,
             pinning: false,
             splice: true,
-            huge_pages: true,
             backlog: 4096,
             defer_accept: Duration::from_secs(1),
             read_buffer_bytes: 96 << 10,

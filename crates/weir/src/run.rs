@@ -3,7 +3,6 @@
 mod bare;
 mod caches;
 mod control;
-mod heap;
 mod logging;
 mod management;
 mod pipelines;
@@ -174,7 +173,6 @@ async fn serve(
         registries.register(gateway, settings, admin_address);
     }
     let mut unsettled = true;
-    let mut heap = heap::Heap::default();
     loop {
         let reason = tokio::select! {
             reason = reasons.next(&control) => reason,
@@ -186,14 +184,9 @@ async fn serve(
                 unsettled = false;
                 continue;
             }
-            () = heap.outdated(&control) => {
-                heap.renew(&control);
-                continue;
-            }
         };
         reload(args, &control, &registries, settings, reason, &server).await;
         unsettled = true;
-        heap.is_new();
     }
     ready.store(false, Ordering::Relaxed);
     tokio::task::spawn_blocking(move || registries.leave()).await?;

@@ -1,7 +1,7 @@
 //! Authentication and authorization: tokens of an issuer whose keys are fetched, scopes, API keys.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,6 +20,8 @@ struct Issuer {
     origin: Origin,
     keys: Keys,
     is_away: Arc<AtomicBool>,
+    /// Bytes of white space behind its keys.
+    padding: Arc<AtomicUsize>,
 }
 
 fn part(bytes: impl AsRef<[u8]>) -> String {
@@ -39,6 +41,8 @@ impl Issuer {
         let keys = Arc::new(Mutex::new(vec![("first", pair())]));
         let is_away = Arc::new(AtomicBool::new(false));
         let (shown, away) = (Arc::clone(&keys), Arc::clone(&is_away));
+        let padding = Arc::new(AtomicUsize::new(0));
+        let padded = Arc::clone(&padding);
         let origin = Origin::answering(move |asked| {
             let host = asked.field("host").unwrap_or_default();
             let body = match asked.target().as_str() {
@@ -53,14 +57,16 @@ impl Issuer {
                         let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
                         json!({ "kty": "EC", "crv": "P-256", "kid": kid, "x": part(x), "y": part(y) })
                     }).collect();
-                    json!({ "keys": keys })
+                    let keys = json!({ "keys": keys }).to_string();
+                    let body = keys + &" ".repeat(padded.load(Ordering::Relaxed));
+                    return Answer::status(200, &["Content-Type: application/json"], body);
                 }
                 _ => return Answer::status(404, &[], ""),
             };
             Answer::status(200, &["Content-Type: application/json"], body.to_string())
         })
         .await;
-        Self { origin, keys, is_away }
+        Self { origin, keys, is_away, padding }
     }
 
     fn uri(&self) -> String {
@@ -229,6 +235,21 @@ async fn without_keys_nothing_is_open() {
         assert!(matches!(status, 200 | 503), "{status}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+}
+
+/// A set of keys is read up to 512 KiB.
+#[tokio::test]
+async fn keys_without_end_are_not_taken_and_the_last_ones_stay() {
+    let (issuer, upstream) = (Issuer::start().await, Origin::start().await);
+    issuer.padding.store(500_000, Ordering::Relaxed);
+    let gateway = start(&issuer, &upstream);
+    let known = issuer.token(json!({}));
+    assert_eq!(get(&gateway, "/all/1", Some(&known)).await.status, 200);
+    issuer.keys.lock().expect("keys").push(("second", pair()));
+    issuer.padding.store(512 * 1024, Ordering::Relaxed);
+    assert_eq!(get(&gateway, "/all/1", Some(&issuer.token(json!({})))).await.status, 401);
+    gateway.wait_for_output("no keys of the issuer: its answer is longer than 524288 bytes");
+    assert_eq!(get(&gateway, "/all/1", Some(&known)).await.status, 200);
 }
 
 /// An nginx that adds TLS to `upstream`, and the file with its certificate.

@@ -64,13 +64,17 @@ fn role(cluster: &Cluster) -> anyhow::Result<()> {
     let role = role.context("the guide has no role")?;
     let path = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/";
     cluster.yaml().good("POST", &format!("{path}roles"), role)?;
+    bind(cluster, &format!("{path}rolebindings"), "Role", "weir-discovery")
+}
+
+/// Gives the role of this kind and name to the user weir.
+fn bind(cluster: &Cluster, path: &str, kind: &str, role: &str) -> anyhow::Result<()> {
     let body = json!({
         "metadata": { "name": "weir" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
-                     "name": "weir-discovery" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role },
         "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "weir" }],
     });
-    cluster.api.json("POST", &format!("{path}rolebindings"), &body)?;
+    cluster.api.json("POST", path, &body)?;
     Ok(())
 }
 
@@ -139,13 +143,7 @@ fn everywhere(
     ]);
     let body = json!({ "metadata": { "name": "weir" }, "rules": rules });
     cluster.api.json("POST", &format!("{path}clusterroles"), &body)?;
-    let body = json!({
-        "metadata": { "name": "weir" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                     "name": "weir" },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "weir" }],
-    });
-    cluster.api.json("POST", &format!("{path}clusterrolebindings"), &body)?;
+    bind(cluster, &format!("{path}clusterrolebindings"), "ClusterRole", "weir")?;
     gateway.tells(ground, &["\"up\""])?;
     cluster.put_service("other", "orders")?;
     cluster.put_slice("other", "orders-c", port, true)?;

@@ -22,8 +22,8 @@ pub use running::Running;
 use setup::Start;
 pub use setup::{Setup, Weir, free_address};
 
-/// A table with at least this many routes may cause work after the first answer: weir moves it to
-/// huge pages, and all proxies return memory.
+/// A table with at least this many routes may cause work after the first answer: all proxies
+/// return memory.
 const SETTLES_FROM: u64 = 10_000;
 
 /// Starts `peer` under `name` and waits until it answers; `None` if it does not within the setup's

@@ -96,15 +96,6 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::SetsAtStart(|s, v| s.splice = v.bool()),
     ),
     PropertySpec::new(
-        "weir.server.huge-pages",
-        Kind::Bool,
-        Some("true"),
-        "Moves the memory of a table of 10,000 routes and more to huge pages of the system, after \
-         a start, a reload or many changes: requests find their route with fewer accesses to \
-         memory. Needs Linux 6.1.",
-        Usage::Sets(|s, v| s.huge_pages = v.bool()),
-    ),
-    PropertySpec::new(
         "weir.server.backlog",
         Kind::Int(1, 1_048_576),
         Some("4096"),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderName, Method, StatusCode};
 use tokio::sync::Semaphore;
-use weir_mock::{CallbackRequest, CallbackWarnings};
+use weir_mock::CallbackRequest;
 
 use crate::http::{Answer, Ask, Failure, Pool, Reach, shown};
 
@@ -128,7 +128,6 @@ async fn deliver(request: &CallbackRequest, reach: Reach, pool: &Pool, turns: &S
         }
         Err(failure) => {
             count(Outcome::Failed);
-            let failure = told(&failure);
             warn(&format!(
                 "callback {name}: {method} {url} not delivered: {failure} ({why}{tries})"
             ));
@@ -145,7 +144,7 @@ pub async fn send_webhook(
     admin: Option<SocketAddr>,
 ) -> Result<(u16, Vec<u8>), String> {
     let answer = attempt(request, Reach { admin, metadata: false }, None).await;
-    let answer = answer.map_err(|failure| told(&failure))?;
+    let answer = answer.map_err(|failure| failure.to_string())?;
     Ok((answer.status.as_u16(), answer.body.to_vec()))
 }
 
@@ -180,21 +179,10 @@ fn may_be_sent_again(sent: &Result<Answer, Failure>) -> bool {
     }
 }
 
-fn told(failure: &Failure) -> String {
-    match failure {
-        Failure::TooLong(max) => format!("its answer is longer than {max} bytes"),
-        failure => failure.to_string(),
-    }
-}
-
-/// Warns of a callback that failed; of many in a minute, the later ones are for debugging.
 fn warn(message: &str) {
-    static WARNINGS: CallbackWarnings = CallbackWarnings::new();
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    match WARNINGS.has_room(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)) {
-        true => tracing::warn!(target: "weir::mock", "{message}"),
-        false => tracing::debug!(target: "weir::mock", "{message}"),
-    }
+    let now_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    weir_server::warn_of_callback(now_ms, message);
 }
 
 fn count(outcome: Outcome) {

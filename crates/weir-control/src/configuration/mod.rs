@@ -84,7 +84,7 @@ impl Configuration {
                 Outcome::Parts(parts)
             }
             Err(failure) => {
-                let why = failure.to_string();
+                let why = failure.of_discovery();
                 self.state.lock().failures.insert(name.clone(), why.clone());
                 let on_disk = || file.and_then(|file| kept::read(&file)?.remove(&name));
                 match known.or_else(on_disk) {

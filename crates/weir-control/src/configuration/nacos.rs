@@ -199,7 +199,7 @@ mod tests {
     fn shown(found: Looked<Found>) -> String {
         match found {
             Ok(Found { content, sum }) => format!("{content:?} {sum:?}"),
-            Err(failure) => failure.to_string(),
+            Err(failure) => failure.of_discovery(),
         }
     }
 

@@ -82,7 +82,7 @@ pub(super) async fn watch(
                 }
             }
             Err(failure) => {
-                let text = failure.to_string();
+                let text = failure.of_discovery();
                 if told.as_ref() != Some(&text) {
                     tracing::warn!(server = name, "{text}; its last answer stays in use");
                 }

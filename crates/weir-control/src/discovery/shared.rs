@@ -146,7 +146,7 @@ impl Shared {
         let mut statuses = self.lock();
         let status = statuses.entry(source).or_default();
         status.failures += 1;
-        let text = failure.to_string();
+        let text = failure.of_discovery();
         if status.failure.as_ref() != Some(&text) {
             tracing::warn!(registry = source.1, "{text}; the last list stays in use");
         }

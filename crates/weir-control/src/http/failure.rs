@@ -29,10 +29,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Unreachable(why) => write!(f, "it cannot be reached: {why}"),
             Self::TimedOut(time) => write!(f, "it did not answer within {time:?}"),
-            Self::TooLong(max) => write!(
-                f,
-                "its answer is longer than {max} bytes; raise weir.discovery.answer-bytes-max"
-            ),
+            Self::TooLong(max) => write!(f, "its answer is longer than {max} bytes"),
             Self::Status(status) => match status.as_u16() {
                 401 | 403 => write!(f, "it answered {status}: check user, password or token"),
                 _ => write!(f, "it answered {status}"),
@@ -40,6 +37,16 @@ impl fmt::Display for Failure {
             Self::Forbidden(what) => write!(f, "it answered {what}"),
             Self::OutOfReach(where_to) => write!(f, "it leads to {where_to}"),
             Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
+        }
+    }
+}
+
+impl Failure {
+    /// The text, with what to do where the bound of registries and configuration servers applied.
+    pub(crate) fn of_discovery(&self) -> String {
+        match self {
+            Self::TooLong(_) => format!("{self}; raise weir.discovery.answer-bytes-max"),
+            failure => failure.to_string(),
         }
     }
 }

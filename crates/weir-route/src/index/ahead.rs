@@ -1,5 +1,5 @@
 //! Prefetching for lookups: a large table does not fit in the processor's caches
-//! (`docs/decisions/0015-huge-pages.md`).
+//! (`docs/decisions/0015-prefetch.md`).
 
 use std::slice;
 use std::sync::Arc;

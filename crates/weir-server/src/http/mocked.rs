@@ -71,11 +71,12 @@ pub(super) async fn mocked(
 
 /// Has the control plane send what an answer sets off, if there is room for it.
 fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
+    let now_ms = worker.deadlines.wall_ms();
     let mut requests = Vec::with_capacity(callbacks.len());
     for Callback { name, request } in callbacks {
         match request {
             Ok(request) => requests.push(request),
-            Err(why) => warn(worker, &format!("callback {name}: not sent: {why}")),
+            Err(why) => warn_of_callback(now_ms, &format!("callback {name}: not sent: {why}")),
         }
     }
     let Some(inquiries) = worker.inquiries.as_ref().filter(|_| !requests.is_empty()) else {
@@ -87,15 +88,16 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     let kind = question.kind();
     let sent = inquiries.try_send((question, sender));
     if sent.is_err() {
-        warn(worker, "callbacks dropped: too many questions wait");
+        warn_of_callback(now_ms, "callbacks dropped: too many questions wait");
     }
     worker.counters.asked(kind, sent.is_ok());
 }
 
 /// Warns of a callback that failed; of many in a minute, the later ones are for debugging.
-fn warn(worker: &Worker, message: &str) {
+/// `now_ms` is in milliseconds since 1970.
+pub fn warn_of_callback(now_ms: i64, message: &str) {
     static WARNINGS: CallbackWarnings = CallbackWarnings::new();
-    match WARNINGS.has_room(worker.deadlines.wall_ms()) {
+    match WARNINGS.has_room(now_ms) {
         true => tracing::warn!(target: "weir::mock", "{message}"),
         false => tracing::debug!(target: "weir::mock", "{message}"),
     }

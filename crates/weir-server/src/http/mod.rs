@@ -29,7 +29,7 @@ mod guarded;
 mod life;
 pub(crate) mod local;
 pub(crate) mod loop_guard;
-mod mocked;
+pub(crate) mod mocked;
 mod outgoing;
 pub(crate) mod pace;
 mod panic;

@@ -1,6 +1,6 @@
 //! Start, reload, logs, probes and shutdown of a gateway.
 
-use weir_testkit::{Answer, Client, Gate, Gateway, Origin, spawn_weir};
+use weir_testkit::{Answer, Client, Gate, Gateway, Origin};
 
 use crate::{gateway, with_routes};
 
@@ -199,27 +199,5 @@ async fn requests_of_many_clients_at_once_do_not_mix_in_a_large_table() {
             let route = client.read_response().await.field("x-route");
             assert_eq!(route, Some(format!("r{}", asked(at))), "client {at}, round {round}");
         }
-    }
-}
-
-#[tokio::test]
-async fn a_large_table_is_moved_to_huge_pages_and_serves_on() {
-    let origin = Origin::answering(|_| Answer::ok()).await;
-    let uri = origin.uri();
-    let route = |n| format!("{{ id: r{n}, uri: '{uri}', predicates: [ 'Path=/r{n}' ] }}");
-    let routes: Vec<String> = (0..10_000).map(route).collect();
-    let config = format!(
-        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
-         spring.cloud.gateway.server.webflux.routes: [ {} ]\n",
-        routes.join(", ")
-    );
-    let arguments = ["run", "--log", "weir=debug", "{config}"];
-    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &arguments, &config);
-    // The amount depends on the system; it may have no huge pages.
-    gateway.wait_for_output("on huge pages");
-    let mut client = Client::connect(gateway.address()).await;
-    for path in ["r0", "r4711", "r9999"] {
-        let got = client.exchange(&format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
-        assert_eq!(got.status, 200, "{path}");
     }
 }
