@@ -1,13 +1,20 @@
 //! Access control of the admin API. Decided from the head alone, before a body is read.
 //!
 //! Reads are for everyone who can connect; writes are for a loopback peer or the bearer of the
-//! token. Host and Origin are checked so that a web page cannot reach the API through its visitor's
+//! token. Once there are tokens of tenants, reads are guarded like writes, except those of
+//! [`Reach::Open`]: what is kept from one tenant must not be had by leaving its token out.
+//!
+//! Host and Origin are checked so that a web page cannot reach the API through its visitor's
 //! browser (DNS rebinding, cross-site requests).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq;
+use weir_snapshot::{Secret, TenantToken};
+
+use crate::rights::{Reach, Rights, Scope};
 
 /// Fields that only a proxy adds: a peer that sends one acts on behalf of another client.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
@@ -19,9 +26,26 @@ pub struct AccessRules {
     pub loopback_only: bool,
     /// `weir.admin.token`; empty is none.
     pub token: Option<String>,
+    /// `weir.admin.tenant-tokens`.
+    pub tenant_tokens: Vec<TenantRule>,
     /// Names by which clients may address this API: the configured address and `weir.admin.hosts`,
     /// without ports.
     pub hosts: Vec<String>,
+}
+
+/// A token that is for the API definitions of some tenants.
+#[derive(Clone, Debug)]
+pub struct TenantRule {
+    token: Secret,
+    scope: Arc<Scope>,
+}
+
+impl TenantRule {
+    /// The rule of a configured token.
+    pub fn new(configured: &TenantToken) -> Self {
+        let scope = Scope::new(configured.token.expose(), &configured.tenants);
+        Self { token: configured.token.clone(), scope: Arc::new(scope) }
+    }
 }
 
 /// The intent of a request.
@@ -35,6 +59,21 @@ pub(crate) enum Intent {
     Write,
 }
 
+/// Who has sent a request, and what they may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The name for the audit log.
+    pub(crate) who: String,
+    pub(crate) rights: Rights,
+}
+
+impl Caller {
+    /// One who may do what everybody may, or everything.
+    pub(crate) fn whole(who: String) -> Self {
+        Self { who, rights: Rights::All }
+    }
+}
+
 /// The refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
@@ -43,47 +82,78 @@ pub(crate) struct Denied {
 }
 
 impl AccessRules {
-    /// The name of the client for the audit log, or the refusal.
+    /// The client, or the refusal.
     pub(crate) fn judge(
         &self,
-        intent: Intent,
+        (intent, reach): (Intent, Reach),
         peer: IpAddr,
         headers: &HeaderMap,
-    ) -> Result<String, Denied> {
+    ) -> Result<Caller, Denied> {
         let peer = peer.to_canonical();
         if intent == Intent::Probe {
-            return Ok(peer.to_string());
+            return Ok(Caller::whole(peer.to_string()));
         }
         let host = self.checked_host(headers)?;
         check_origin(host, headers, intent)?;
-        if intent == Intent::Read {
-            return Ok(peer.to_string());
+        let is_guarded = !self.tenant_tokens.is_empty() && reach != Reach::Open;
+        if intent == Intent::Read && !is_guarded {
+            return Ok(Caller::whole(peer.to_string()));
         }
-        self.check_writer(peer, headers)
+        let caller = self.check_caller(peer, headers)?;
+        match (&caller.rights, reach) {
+            (Rights::Tenants(_), Reach::Whole) => Err(forbidden(
+                "this token is for the API definitions of its tenants alone; this needs \
+                 weir.admin.token",
+            )),
+            _ => Ok(caller),
+        }
     }
 
-    fn check_writer(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Denied> {
+    fn check_caller(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Caller, Denied> {
         let token = self.token.as_deref().filter(|token| !token.is_empty());
+        let has_tokens = token.is_some() || !self.tenant_tokens.is_empty();
         // Without a configured token, an `Authorization` header is ignored.
-        if let (Some(token), Some(given)) = (token, headers.get(header::AUTHORIZATION)) {
-            let given = bearer(given.as_bytes()).unwrap_or_default();
-            if bool::from(given.ct_eq(token.as_bytes())) {
-                return Ok(format!("{peer} token"));
-            }
-            return Err(unauthorized("the bearer token is not weir.admin.token"));
+        if let Some(given) = headers.get(header::AUTHORIZATION).filter(|_| has_tokens) {
+            return self.bearer_of(bearer(given.as_bytes()).unwrap_or_default(), peer);
         }
         // A proxy on this machine makes every client look local.
         let proxied = FORWARDED.iter().any(|name| headers.contains_key(*name));
         if peer.is_loopback() && !proxied && (self.loopback_only || token.is_some()) {
-            return Ok(peer.to_string());
+            return Ok(Caller::whole(peer.to_string()));
         }
         match token {
+            _ if !self.tenant_tokens.is_empty() => Err(unauthorized(
+                "send weir.admin.token, or one of weir.admin.tenant-tokens, as `Authorization: \
+                 Bearer`",
+            )),
             Some(_) => Err(unauthorized("send weir.admin.token as `Authorization: Bearer`")),
             None => Err(forbidden(
                 "changes are taken from this machine, on a loopback address, only; set \
                  weir.admin.token to allow others",
             )),
         }
+    }
+
+    /// Who holds the token `given`. Each token is compared, so that the time does not tell which
+    /// one is nearly right.
+    fn bearer_of(&self, given: &[u8], peer: IpAddr) -> Result<Caller, Denied> {
+        let is = |token: &str| !token.is_empty() && bool::from(given.ct_eq(token.as_bytes()));
+        let mut found = None;
+        for rule in &self.tenant_tokens {
+            if is(rule.token.expose()) {
+                found = Some(Caller {
+                    who: format!("{peer} token of {}", rule.scope.told()),
+                    rights: Rights::Tenants(Arc::clone(&rule.scope)),
+                });
+            }
+        }
+        if self.token.as_deref().is_some_and(is) {
+            found = Some(Caller::whole(format!("{peer} token")));
+        }
+        found.ok_or(unauthorized(match self.tenant_tokens.is_empty() {
+            true => "the bearer token is not weir.admin.token",
+            false => "the bearer token is neither weir.admin.token nor one of a tenant",
+        }))
     }
 
     /// The Host of the request, if it is one of ours.
@@ -148,26 +218,37 @@ mod tests {
 
     use http::{HeaderMap, HeaderName, HeaderValue};
 
-    use super::{AccessRules, Intent};
+    use weir_snapshot::{Secret, TenantToken};
+
+    use super::{AccessRules, Intent, Reach, TenantRule};
 
     const LOOPBACK: &str = "127.0.0.1";
     const REMOTE: &str = "10.1.2.3";
 
     fn rules(loopback_only: bool, token: Option<&str>) -> AccessRules {
         let token = token.map(str::to_owned);
-        AccessRules { loopback_only, token, hosts: vec!["gw.example".into()] }
+        AccessRules { loopback_only, token, hosts: vec!["gw.example".into()], ..Default::default() }
     }
 
     /// The status, or who it is.
     fn judge(rules: &AccessRules, intent: Intent, peer: &str, fields: &[(&str, &str)]) -> String {
+        judge_at(rules, (intent, Reach::Whole), peer, fields)
+    }
+
+    fn judge_at(
+        rules: &AccessRules,
+        (intent, reach): (Intent, Reach),
+        peer: &str,
+        fields: &[(&str, &str)],
+    ) -> String {
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
             let name: HeaderName = name.parse().expect("a name");
             headers.insert(name, HeaderValue::from_str(value).expect("a value"));
         }
         let peer: IpAddr = peer.parse().expect("an address");
-        match rules.judge(intent, peer, &headers) {
-            Ok(who) => who,
+        match rules.judge((intent, reach), peer, &headers) {
+            Ok(caller) => caller.who,
             Err(denied) => denied.status.as_u16().to_string(),
         }
     }
@@ -203,6 +284,39 @@ mod tests {
         check(false, token, REMOTE, None, "401");
         check(false, token, REMOTE, wrong, "401");
         check(false, token, REMOTE, right, "10.1.2.3 token");
+    }
+
+    #[test]
+    fn tokens_of_tenants_reach_what_is_of_tenants_and_guard_reads() {
+        let tenants = vec!["acme".to_owned(), "test".to_owned()];
+        let tenant = TenantRule::new(&TenantToken { token: Secret::new("of-acme"), tenants });
+        let check = |token: Option<&str>, what, peer: &str, sent: Option<&str>, expected: &str| {
+            let tenant_tokens = vec![tenant.clone()];
+            let rules = AccessRules { tenant_tokens, ..rules(false, token) };
+            let mut fields = vec![("host", "localhost:9090")];
+            fields.extend(sent.map(|sent| ("authorization", sent)));
+            let got = judge_at(&rules, what, peer, &fields);
+            assert_eq!(got, expected, "{token:?} {what:?} {peer} {sent:?}");
+        };
+        let (own, whole, wrong) = (Some("Bearer of-acme"), Some("Bearer s3cret"), Some("Bearer x"));
+        let token = Some("s3cret");
+        let named = "10.1.2.3 token of acme and 1 more";
+        for intent in [Intent::Read, Intent::Write] {
+            check(token, (intent, Reach::Tenants), REMOTE, own, named);
+            check(token, (intent, Reach::Whole), REMOTE, own, "403");
+            check(token, (intent, Reach::Whole), LOOPBACK, own, "403");
+            for reach in [Reach::Tenants, Reach::Whole] {
+                check(token, (intent, reach), REMOTE, whole, "10.1.2.3 token");
+                check(token, (intent, reach), REMOTE, wrong, "401");
+                check(token, (intent, reach), REMOTE, None, "401");
+                check(token, (intent, reach), LOOPBACK, None, LOOPBACK);
+                check(token, (intent, reach), LOOPBACK, wrong, "401");
+                check(None, (intent, reach), LOOPBACK, None, "401");
+                check(Some(""), (intent, reach), REMOTE, Some("Bearer "), "401");
+            }
+        }
+        check(token, (Intent::Read, Reach::Open), REMOTE, None, REMOTE);
+        check(token, (Intent::Read, Reach::Open), REMOTE, own, REMOTE);
     }
 
     #[test]

@@ -15,8 +15,6 @@ use tokio::sync::mpsc;
 use weir_control::{Problem, Refusal};
 use weir_store::StoreErrorKind;
 
-use crate::access::Denied;
-
 /// Media type of the gateway endpoints.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Media type of Spring Boot's own endpoints.
@@ -87,12 +85,6 @@ impl Failure {
             response.headers_mut().insert(header::ETAG, etag(revision));
         }
         response
-    }
-}
-
-impl From<Denied> for Failure {
-    fn from(denied: Denied) -> Self {
-        Self::new(denied.status, denied.message)
     }
 }
 

@@ -210,7 +210,8 @@ fn read(question: &Question, limits: &HeadLimits, head: &mut RequestHead) -> Res
 /// Which definitions answer a request.
 fn mocked(head: &RequestHead, source: &MockSource) -> String {
     let (method, path, query) = (head.method(), head.path(), head.query());
-    let call = weir_mock::Call { method, path, query, fields: &head.fields, body: b"" };
+    let call =
+        weir_mock::Call { method, path, prefix: b"", query, fields: &head.fields, body: b"" };
     match source.tenant(&call) {
         Some(tenant) => format!("made from an API definition of tenant {tenant}"),
         None => "made from an API definition".to_owned(),

@@ -14,11 +14,12 @@ mod explain;
 mod explanation;
 mod hooks;
 mod redact;
+mod rights;
 mod serve;
 mod site;
 mod write_timeout;
 
-pub use access::AccessRules;
+pub use access::{AccessRules, TenantRule};
 pub use definition::read_definition;
 pub use endpoint::{
     breakers_metrics, breakers_prometheus, limits_metrics, limits_prometheus, openapi,

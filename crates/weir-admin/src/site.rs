@@ -8,7 +8,7 @@ use weir_control::Control;
 use weir_server::ReservedPaths;
 use weir_snapshot::{Access, Secret, Settings};
 
-use crate::access::{AccessRules, Intent};
+use crate::access::{AccessRules, Intent, TenantRule};
 use crate::hooks::Hooks;
 
 /// The kind of the listener.
@@ -118,6 +118,9 @@ pub struct SiteOptions {
     pub is_verbose: bool,
     /// `management.endpoint.health.show-details=always`.
     pub health_details: bool,
+    /// Some tokens are for tenants alone: the main port, which asks for none, then tells nothing
+    /// of routes.
+    pub keeps_tenants: bool,
     /// Bounds.
     pub limits: Limits,
 }
@@ -133,6 +136,7 @@ impl SiteOptions {
         let rules = AccessRules {
             loopback_only: address.is_none_or(|address| address.is_loopback()),
             token: settings.admin.token.as_ref().map(Secret::expose).map(str::to_owned),
+            tenant_tokens: settings.admin.tenant_tokens.iter().map(TenantRule::new).collect(),
             hosts,
         };
         let exposure = match management.is_configured() {
@@ -154,6 +158,7 @@ impl SiteOptions {
             gateway: settings.management.gateway,
             is_verbose: settings.actuator_verbose,
             health_details: settings.management.health_details,
+            keeps_tenants: !settings.admin.tenant_tokens.is_empty(),
             limits: Limits {
                 body_bytes_max: settings.admin.body_bytes_max,
                 import_bytes_max: settings.admin.import_bytes_max,
@@ -173,6 +178,7 @@ impl SiteOptions {
             gateway: Access::Unrestricted,
             is_verbose: true,
             health_details: false,
+            keeps_tenants: false,
             limits: Limits::default(),
         }
     }

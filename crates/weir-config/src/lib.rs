@@ -36,6 +36,7 @@ mod routes;
 mod security;
 mod source;
 mod spring;
+mod tenant_tokens;
 mod upstreams;
 mod uri;
 mod value;

@@ -28,6 +28,7 @@ use crate::routes;
 use crate::security;
 use crate::source::{Source, Sources, Span};
 use crate::spring::{Documents, Kind, Layers, Node};
+use crate::tenant_tokens::tenant_tokens;
 use crate::upstreams;
 use weir_snapshot::Settings;
 
@@ -196,6 +197,8 @@ impl Loader {
         let layers = self.documents.layers(&profiles);
         let mut settings = property::settings(&layers, &mut problems);
         settings.serves_http = serves_http(&layers, &settings);
+        let whole = settings.admin.token.as_ref();
+        settings.admin.tenant_tokens = tenant_tokens(&layers, whole, &mut problems);
         property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();

@@ -50,6 +50,7 @@ pub(crate) fn call(head: &RequestHead) -> Call<'_> {
     Call {
         method: head.method(),
         path: head.path(),
+        prefix: b"",
         query: head.query(),
         fields: &head.fields,
         body: b"",

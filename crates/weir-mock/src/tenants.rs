@@ -256,6 +256,11 @@ impl MockSet {
         }
     }
 
+    /// How a request names its tenant; without it, none leads to a tenant.
+    pub fn form(&self) -> Option<&TenantForm> {
+        self.form.as_ref()
+    }
+
     /// The definitions of no tenant, then those of each tenant.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Mocks)> {
         let own = self.tenants.iter().map(|(tenant, mocks)| (&**tenant, &**mocks));
@@ -266,7 +271,11 @@ impl MockSet {
     pub(crate) fn meant<'s, 'c>(&'s self, call: &Call<'c>) -> (&'s Mocks, Call<'c>) {
         let named = self.form.as_ref().and_then(|form| form.read(call));
         match named {
-            Some((tenant, path)) => (self.of(&tenant), Call { path, ..*call }),
+            Some((tenant, path)) => {
+                // Nothing of it but `/` may stand for a path that ends with the tenant.
+                let prefix = call.path.strip_suffix(path).unwrap_or(call.path);
+                (self.of(&tenant), Call { path, prefix, ..*call })
+            }
             None => (&self.common, *call),
         }
     }

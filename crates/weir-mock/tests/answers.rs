@@ -28,6 +28,7 @@ fn ask(mocks: &Mocks, line: &str, fields: &[&str], body: &str) -> Reply {
     let call = Call {
         method: method.as_bytes(),
         path: path.as_bytes(),
+        prefix: b"",
         query: query.map(str::as_bytes),
         fields: &all,
         body: body.as_bytes(),

@@ -35,7 +35,7 @@ pub use secret::Secret;
 pub use security::Security;
 pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, FIXED_POOL_SIZE, Management,
-    PoolSettings, ScgLine, Settings,
+    PoolSettings, ScgLine, Settings, TenantToken,
 };
 pub use snapshot::{
     ForwardTo, Pipeline, Protocol, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot,

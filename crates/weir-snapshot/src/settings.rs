@@ -185,6 +185,8 @@ pub enum Access {
 pub struct Admin {
     /// `weir.admin.token`.
     pub token: Option<Secret>,
+    /// `weir.admin.tenant-tokens`.
+    pub tenant_tokens: Vec<TenantToken>,
     /// `weir.admin.hosts`.
     pub hosts: Vec<String>,
     /// `weir.admin.connections-max` (512); further connections wait.
@@ -193,6 +195,15 @@ pub struct Admin {
     pub body_bytes_max: usize,
     /// `weir.admin.import-bytes-max` (256 MiB).
     pub import_bytes_max: usize,
+}
+
+/// A token of the admin API for the API definitions of some tenants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantToken {
+    /// What its holders send.
+    pub token: Secret,
+    /// Names of tenants; at least one.
+    pub tenants: Vec<String>,
 }
 
 /// Behaviour in which the release lines of Spring Cloud Gateway differ.
@@ -417,6 +428,7 @@ impl Default for Admin {
     fn default() -> Self {
         Self {
             token: None,
+            tenant_tokens: Vec::new(),
             hosts: Vec::new(),
             connections_max: 512,
             body_bytes_max: 1 << 20,

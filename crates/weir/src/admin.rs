@@ -11,7 +11,8 @@ pub struct AdminArgs {
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:9090")]
     #[arg(env = "WEIR_ADMIN")]
     pub admin: String,
-    /// The gateway's `weir.admin.token`; needed for changes from another machine.
+    /// The gateway's `weir.admin.token`; needed for changes from another machine. For API
+    /// definitions, one of `weir.admin.tenant-tokens` too.
     #[arg(long, global = true, value_name = "TOKEN", env = "WEIR_ADMIN_TOKEN")]
     #[arg(hide_env_values = true)]
     pub token: Option<String>,

@@ -1,8 +1,8 @@
 //! `weir mock`: serves a validating mock of an API definition.
 
+mod banner;
+
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -10,15 +10,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde_json::json;
-use weir_mock::{MockSet, MockSource, Mocks};
+use weir_mock::{MockSet, MockSource};
 use weir_server::StartError;
 use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
 use crate::files::FILES;
-use crate::output::{counted, say};
-use crate::routes::client::escaped;
+use crate::output::say;
 use crate::run::{RunArgs, run_with};
 
 /// Arguments of `weir mock`.
@@ -128,7 +126,12 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         },
         |started| {
             if let (Some(gateway), Some(Some(mocks))) = (started.gateway, mocks.get()) {
-                say(&served(mocks.of(""), gateway, &args));
+                // A configuration may tell equal operations apart by hosts.
+                let may_hide = args.select_header.is_none() && args.config.is_none();
+                say(&match args.json {
+                    true => banner::document(mocks, gateway),
+                    false => banner::text(mocks, gateway, may_hide),
+                });
             }
         },
     );
@@ -228,89 +231,4 @@ fn configuration(args: &MockArgs) -> String {
          predicates: [ 'Path=/**' ] }}\n",
         args.host, args.port
     )
-}
-
-/// The served operations, each with a command line to try it.
-fn served(mocks: &Mocks, address: std::net::SocketAddr, args: &MockArgs) -> String {
-    if args.json {
-        let each = mocks.operations().map(|one| {
-            json!({
-                "api": one.api.name,
-                "method": one.operation.method,
-                "path": one.operation.path,
-                "operationId": one.operation.id,
-            })
-        });
-        let all: Vec<_> = each.collect();
-        return format!("{}\n", json!({ "address": address.to_string(), "operations": all }));
-    }
-    const SHOWN_MAX: usize = 200;
-    let mut out = String::new();
-    for api in mocks.apis() {
-        let _ = writeln!(out, "{} {} ({})", api.title, api.version, api.name);
-        for warning in api.warnings.iter().take(SHOWN_MAX) {
-            let _ = writeln!(out, "  warning: {warning}");
-        }
-    }
-    // A configuration may tell them apart by hosts.
-    if args.select_header.is_none() && args.config.is_none() {
-        out += &hidden(mocks);
-    }
-    for one in mocks.operations().take(SHOWN_MAX) {
-        let operation = one.operation;
-        let method = match operation.method.as_str() {
-            "GET" => String::new(),
-            method => format!("-X {method} "),
-        };
-        let url = format!("http://{address}{}", filled(&operation.path));
-        let summary = match operation.summary.as_str() {
-            "" => String::new(),
-            text => format!("  # {text}"),
-        };
-        let _ = writeln!(out, "  curl {method}'{url}'{summary}");
-    }
-    for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
-        let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
-        let _ = writeln!(out, "  curl -X POST '{url}'  # webhook; `--callbacks` allows servers");
-    }
-    let count = mocks.operations().count();
-    if count > SHOWN_MAX {
-        let _ = writeln!(out, "  … {} more", count - SHOWN_MAX);
-    }
-    let _ =
-        writeln!(out, "{}; Ctrl-C stops\nlistening http {address}", counted(count, "operation"));
-    out
-}
-
-/// Warnings of definitions with operations that an earlier one answers.
-fn hidden(mocks: &Mocks) -> String {
-    let mut first = BTreeMap::new();
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for one in mocks.operations() {
-        let (api, operation) = (one.api.name.as_str(), one.operation);
-        let of = *first.entry((&operation.method, &one.api.bases, &operation.path)).or_insert(api);
-        if of != api {
-            *counts.entry((api, of)).or_default() += 1;
-        }
-    }
-    let each = counts.into_iter().map(|((api, of), count)| {
-        let count = counted(count, "operation");
-        format!(
-            "warning: {count} of {api} have the method and path of others in {of}, which answers; \
-             `--select-header` tells them apart\n"
-        )
-    });
-    each.collect()
-}
-
-/// A path with something for each variable.
-fn filled(path: &str) -> String {
-    let mut out = String::new();
-    let mut rest = path.split('#').next().unwrap_or(path);
-    while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
-        out.push('1');
-        rest = after.split_once('}').map_or("", |(_, rest)| rest);
-    }
-    out + rest
 }

@@ -12,6 +12,8 @@ const FIXED: &[(&str, usize)] = &[
     ("TRAILER_BYTES_MAX", http1::TRAILER_BYTES_MAX),
     ("TRAILER_LINES_MAX", http1::TRAILER_LINES_MAX),
     ("SOURCE_BYTES_MAX", weir_config::SOURCE_BYTES_MAX),
+    ("weir.mock.tenant.tenants-max", weir_config::TenantRules::TENANTS_MAX),
+    ("weir.mock.tenant.bytes-max", weir_config::TenantRules::BYTES_MAX as usize),
     ("weir.mock.tenant.definitions-max", weir_config::TenantRules::DEFINITIONS_MAX),
     ("dubbo.connections", weir_config::DUBBO_SHARING.connections_max),
     ("dubbo.calls", weir_config::DUBBO_SHARING.calls_max),

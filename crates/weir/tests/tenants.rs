@@ -36,10 +36,14 @@ paths:
 }
 
 fn start(data: &Path) -> Gateway {
+    start_with(data, CONFIG)
+}
+
+fn start_with(data: &Path, config: &str) -> Gateway {
     let data = data.to_str().expect("a path");
     let (one, two) = (shop("file"), shop("acmefile"));
     let files = [
-        ("weir.yaml", CONFIG.as_bytes()),
+        ("weir.yaml", config.as_bytes()),
         ("one.yaml", one.as_bytes()),
         ("two.yaml", two.as_bytes()),
     ];
@@ -145,7 +149,9 @@ async fn each_tenant_is_listed_exported_and_imported_on_its_own() {
     let listed = ok(&gateway, &["apis", "tenants"]);
     let rows: Vec<Vec<&str>> =
         listed.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[1..], [["acme", "2", "0"], ["globex", "1", "0"]]);
+    let bytes = json!({ "definition": shop("mine") }).to_string().len();
+    let [one, two] = [1, 2].map(|count| (bytes * count).to_string());
+    assert_eq!(rows[1..], [["acme", "2", &two, "0"], ["globex", "1", &one, "0"]]);
     assert!(ok(&gateway, &["apis", "show", "a", "--tenant", "globex"]).contains("globex"));
     fails(&gateway, &["apis", "show", "b", "--tenant", "globex"], "there is no definition `b`");
     fails(&gateway, &["apis", "list", "--tenant", "No One"], "is no name of a tenant");
@@ -194,6 +200,35 @@ async fn a_tenant_has_no_more_definitions_than_it_may_have() {
 }
 
 #[tokio::test]
+async fn a_store_beyond_lowered_bounds_is_served_and_does_not_grow() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = start(data.path());
+    let put = |name: &str, tenant: &str| format!("PUT /weir/apis/{name}?tenant={tenant}");
+    let body = json!({ "definition": shop("1") }).to_string();
+    for (name, tenant) in [("a", "acme"), ("b", "acme"), ("a", "globex")] {
+        assert_eq!(admin(&gateway, &put(name, tenant), &body).await.status, 201);
+    }
+    drop(gateway);
+    let bounds = format!("tenants-max: 1, bytes-max: {}", body.len() + 10);
+    let config = CONFIG.replace("definitions-max: 3", &bounds);
+    let gateway = start_with(data.path(), &config);
+    for tenant in ["acme", "globex"] {
+        assert_eq!(served(&gateway, "/items", tenant).await, (200, "1".into()));
+    }
+    let refused = async |line: String, part: &str| {
+        let answer = admin(&gateway, &line, &body).await;
+        assert!(answer.status == 400 && answer.text().contains(part), "{}", answer.text());
+    };
+    refused(put("a", "third"), "weir.mock.tenant.tenants-max").await;
+    refused(put("c", "acme"), "weir.mock.tenant.bytes-max").await;
+    refused(put("c", "globex"), "weir.mock.tenant.bytes-max").await;
+    assert_eq!(admin(&gateway, &put("a", "acme"), &body).await.status, 200, "a replacement");
+    assert_eq!(admin(&gateway, &put("a", "globex"), &body).await.status, 200, "another tenant");
+    assert_eq!(admin(&gateway, "PUT /weir/apis/a", &body).await.status, 201, "of no tenant");
+    assert_eq!(admin(&gateway, "DELETE /weir/apis/b?tenant=acme", "").await.status, 200);
+}
+
+#[tokio::test]
 async fn definitions_of_files_belong_to_tenants_and_explain_names_them() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = start(data.path());
@@ -236,6 +271,8 @@ fn tenants_that_cannot_be_named_are_found_by_check() {
     check("{ header: X, path: '/{tenant}' }", "acme", &["second place", "keep one of"]);
     check("{ host: mock.example }", "acme", &["does not have `{tenant}` in it", "write `host:"]);
     check("{ header: X, definitions-max: 0 }", "acme", &["definitions-max", "above 0"]);
+    check("{ header: X, tenants-max: -1 }", "acme", &["tenants-max", "above 0"]);
+    check("{ header: X, bytes-max: 1 apple }", "acme", &["bytes-max", "a size such as"]);
     check("{ headers: X }", "acme", &["did you mean `header`?"]);
     check("{ header: X }", "ACME", &["weir.yaml:4", "no name of a tenant", "lower-case"]);
 }

@@ -37,6 +37,7 @@ pub fn mock_definition(input: &[u8]) {
         let call = Call {
             method: method.as_bytes(),
             path: path.as_bytes(),
+            prefix: b"",
             query: query.map(str::as_bytes),
             fields: &Fields::default(),
             body: b"",

@@ -93,8 +93,14 @@ impl Samples {
         let mocks = mocks.map_err(|why| anyhow!("{name}: {why}"))?;
         let (fields, mut made) = (Fields::default(), Vec::new());
         for seed in 0..seeds {
-            let call =
-                Call { method: b"GET", path: b"/a", query: None, fields: &fields, body: b"" };
+            let call = Call {
+                method: b"GET",
+                path: b"/a",
+                prefix: b"",
+                query: None,
+                fields: &fields,
+                body: b"",
+            };
             let reply = mocks.answer(&call, seed, NOW_MS);
             if reply.status != 200 {
                 let why = String::from_utf8_lossy(&reply.body).into_owned();

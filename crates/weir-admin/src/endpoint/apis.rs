@@ -7,23 +7,23 @@ use axum::body::Bytes;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use weir_control::apis::{ApiKey, Apis, By, Checked, Entry, Kept, Shelf};
+use weir_control::apis::{ApiKey, Apis, By, Entry, Kept, Shelf};
 use weir_control::{Problem, Refusal};
 use weir_mock::Kind;
 use weir_store::StoreError;
 use weir_wire::Fields;
 
 use super::Call;
-use super::body::{self, ListForm};
+use super::batch::Batch;
+use super::body;
 use super::routes::{blocking, condition, number, page_links, parameters};
 use super::tenants::{checked, key, query_of, tenant};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
+use crate::rights::Rights;
 
 /// The default and the maximum number of definitions on a page.
 const PAGE_SIZE: usize = 100;
 const PAGE_SIZE_MAX: usize = 10_000;
-/// The maximum number of reported problems of one import.
-const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
 
 /// The query parameters of lists and removals.
 #[derive(Default)]
@@ -53,18 +53,21 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     }
     let apis = Arc::clone(call.site.control.apis());
     let shelf = apis.shelf();
-    let revision = shelf.revision;
-    let (keys, shelf) = blocking(move || {
-        let keys = selection.keys(&shelf);
-        (keys, shelf)
+    let rights = call.rights.clone();
+    let (keys, shelf, tag) = blocking(move || {
+        let keys = selection.keys(&shelf, &rights);
+        let revisions = keys.iter().filter_map(|key| Some(shelf.get(key)?.revision));
+        let tag = rights.list_tag(shelf.revision, revisions);
+        (keys, shelf, tag)
     })
     .await?;
     let total = keys.len();
+    let rights = call.rights.clone();
     let mut response = stream_list(move |list| {
         for key in keys.iter().skip(page.saturating_mul(size)).take(size) {
             let shown = match as_written {
                 true => written(&apis, key, every_tenant)?,
-                false => shelf.get(key).map(|kept| Value::Object(summary(key, kept))),
+                false => shelf.get(key).map(|kept| Value::Object(summary(key, kept, &rights))),
             };
             if shown.is_some_and(|shown| !list.push(&shown)) {
                 break;
@@ -74,7 +77,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     });
     let headers = response.headers_mut();
     headers.insert("x-total-count", HeaderValue::from(total));
-    headers.insert(header::ETAG, etag(revision));
+    headers.insert(header::ETAG, etag(tag));
     if is_paged && let Some(links) = page_links(&call, page, size, total) {
         headers.insert(header::LINK, links);
     }
@@ -98,12 +101,13 @@ fn written(apis: &Apis, key: &ApiKey, with_tenant: bool) -> Result<Option<Value>
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     let key = key(&mut call).await?;
     let apis = Arc::clone(call.site.control.apis());
+    let rights = call.rights;
     let found = blocking(move || {
         let written = apis.written(&key)?;
         Ok::<_, Failure>(written.map(|(revision, bytes)| {
             let shelf = apis.shelf();
             let kept = shelf.get(&key);
-            let mut shown = kept.map(|kept| summary(&key, kept)).unwrap_or_default();
+            let mut shown = kept.map(|kept| summary(&key, kept, &rights)).unwrap_or_default();
             if let Some(Ok(served)) = kept.map(|kept| &kept.served) {
                 let api = &served.mount.api;
                 let operations = api.operations.iter().map(
@@ -118,7 +122,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
             if let Ok(Value::Object(members)) = serde_json::from_slice(&bytes) {
                 shown.extend(members);
             }
-            (revision, Value::Object(shown))
+            (rights.shown(revision), Value::Object(shown))
         }))
     });
     let Some((revision, shown)) = found.await?? else {
@@ -131,7 +135,8 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
 
 pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
     let key = key(&mut call).await?;
-    let when = condition(&call.parts.headers)?;
+    let rights = call.rights.clone();
+    let when = rights.condition(condition(&call.parts.headers)?);
     let mut place = [None, None];
     for (key, value) in parameters(&call) {
         match key.as_str() {
@@ -162,7 +167,7 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
         apis.put(checked, &when, by)
     })
     .await?
-    .map_err(failure)?;
+    .map_err(|refusal| failure(refusal, &rights))?;
     let mut response = empty(match done.created {
         0 => StatusCode::OK,
         _ => StatusCode::CREATED,
@@ -170,19 +175,20 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
     if let Ok(location) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(header::LOCATION, location);
     }
-    response.headers_mut().insert(header::ETAG, etag(done.revision));
+    response.headers_mut().insert(header::ETAG, etag(rights.shown(done.revision)));
     Ok(response)
 }
 
 pub(super) async fn delete(mut call: Call) -> Result<Response, Failure> {
     let key = key(&mut call).await?;
-    let when = condition(&call.parts.headers)?;
+    let rights = call.rights;
+    let when = rights.condition(condition(&call.parts.headers)?);
     let apis = Arc::clone(call.site.control.apis());
     let by = by(call.who);
     match blocking(move || apis.delete(&key, &when, by)).await? {
         Ok(_) => Ok(empty(StatusCode::OK)),
         Err(Refusal::NotFound) => Ok(empty(StatusCode::NOT_FOUND)),
-        Err(refusal) => Err(failure(refusal)),
+        Err(refusal) => Err(failure(refusal, &rights)),
     }
 }
 
@@ -198,32 +204,35 @@ pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
         return Err(Failure::bad_request("say which definitions (q), or all=true for every one"));
     }
     let apis = Arc::clone(call.site.control.apis());
-    let by = by(call.who);
+    let (by, rights) = (by(call.who), call.rights);
+    let own = rights.clone();
     let done = blocking(move || {
-        let keys = selection.keys(&apis.shelf());
+        let keys = selection.keys(&apis.shelf(), &own);
         apis.delete_all(&keys, by)
     });
-    Ok(ok_json(&json!({ "deleted": done.await?.map_err(failure)?.deleted })))
+    let done = done.await?.map_err(|refusal| failure(refusal, &rights))?;
+    Ok(ok_json(&json!({ "deleted": done.deleted })))
 }
 
 pub(super) async fn import(call: Call) -> Result<Response, Failure> {
     let form = body::list_form(&call.parts.headers)?;
-    let tenant = tenant(&call)?;
+    let rights = call.rights.clone();
+    let tenant = rights.asked(tenant(&call)?)?;
     let limits = call.site.options.limits;
     let _turn = call.site.imports.acquire().await;
     let bytes = body::read(&call.parts.headers, call.body, limits.import_bytes_max).await?;
     let apis = Arc::clone(call.site.control.apis());
-    let by = by(call.who);
+    let (by, own) = (by(call.who), call.rights);
     let done = blocking(move || {
-        let checked = check_all(&bytes, form, (&apis, tenant), limits.import_routes_max)?;
-        apis.import(checked, by)
+        let batch = Batch::new(&apis, tenant, &own);
+        apis.import(batch.check_all(&bytes, form, limits.import_routes_max)?, by)
     });
-    let done = done.await?.map_err(failure)?;
+    let done = done.await?.map_err(|refusal| failure(refusal, &rights))?;
     let mut response = empty(StatusCode::OK);
     let headers = response.headers_mut();
     headers.insert("x-weir-created", HeaderValue::from(done.created));
     headers.insert("x-weir-replaced", HeaderValue::from(done.replaced));
-    headers.insert(header::ETAG, etag(done.revision));
+    headers.insert(header::ETAG, etag(rights.shown(done.revision)));
     Ok(response)
 }
 
@@ -251,6 +260,7 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
     let request = weir_mock::Call {
         method: method.as_bytes(),
         path: path.as_bytes(),
+        prefix: b"",
         query: query.map(str::as_bytes),
         fields: &fields,
         body: text("body").as_bytes(),
@@ -284,74 +294,13 @@ fn entry_in(bytes: &Bytes) -> Option<Value> {
     value.get("definition").is_some().then_some(value)
 }
 
-fn check_all(
-    bytes: &Bytes,
-    form: ListForm,
-    (apis, tenant): (&Apis, Option<String>),
-    entries_max: usize,
-) -> Result<Vec<Checked>, Refusal> {
-    let invalid = |at: String, why: String| Refusal::Invalid(vec![Problem::new(at, why)]);
-    let mut batch = Batch { apis, tenant, checked: Vec::new(), problems: Vec::new() };
-    match form {
-        ListForm::Array => {
-            let all: Vec<Value> = serde_json::from_slice(bytes)
-                .map_err(|error| invalid(String::new(), format!("no list: {error}")))?;
-            all.into_iter().enumerate().for_each(|(at, value)| batch.add(at, value));
-        }
-        ListForm::Lines => {
-            let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-            for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
-                match serde_json::from_slice(line) {
-                    Ok(value) => batch.add(at, value),
-                    Err(error) => batch.wrong(at, vec![Problem::new("", error.to_string())]),
-                }
-            }
-        }
-    }
-    if batch.checked.len() > entries_max {
-        let why = format!("more than {entries_max} definitions; send them in parts");
-        return Err(invalid(String::new(), why));
-    }
-    match batch.problems.is_empty() {
-        true => Ok(batch.checked),
-        false => Err(Refusal::Invalid(batch.problems)),
-    }
-}
-
-/// Entries of an import so far.
-struct Batch<'a> {
-    apis: &'a Apis,
-    /// The tenant that they are written to; otherwise each names its own.
-    tenant: Option<String>,
-    checked: Vec<Checked>,
-    problems: Vec<Problem>,
-}
-
-impl Batch<'_> {
-    fn add(&mut self, at: usize, value: Value) {
-        let entry = Entry::read(self.tenant.as_deref(), None, value);
-        match entry.and_then(|entry| self.apis.check(entry)) {
-            Ok(checked) => self.checked.push(checked),
-            Err(problems) => self.wrong(at, problems),
-        }
-    }
-
-    fn wrong(&mut self, at: usize, problems: Vec<Problem>) {
-        for mut problem in problems {
-            if self.problems.len() < PROBLEMS_MAX {
-                problem.at = format!("definition {}: {}", at + 1, problem.at);
-                self.problems.push(problem);
-            }
-        }
-    }
-}
-
 fn selection(call: &Call) -> Result<Selection, Failure> {
     let mut selection = Selection::default();
+    let mut tenant = None;
     for (key, value) in parameters(call) {
         match key.as_str() {
             "tenant" if value == "*" => selection.every_tenant = true,
-            "tenant" => selection.tenant = checked(value)?,
+            "tenant" => tenant = Some(checked(value)?),
             "q" => selection.q = Some(value.to_lowercase()),
             "page" => selection.page = Some(number(&key, &value)?),
             "size" => selection.size = Some(number(&key, &value)?),
@@ -362,13 +311,17 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
             _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
         }
     }
+    if !selection.every_tenant {
+        selection.tenant = call.rights.tenant(tenant)?;
+    }
     Ok(selection)
 }
 
 impl Selection {
-    /// What is selected of the definitions, in order.
-    fn keys(&self, shelf: &Shelf) -> Vec<ApiKey> {
-        let is_meant = |tenant: &str| self.every_tenant || tenant == self.tenant;
+    /// What is selected of the definitions within `rights`, in order.
+    fn keys(&self, shelf: &Shelf, rights: &Rights) -> Vec<ApiKey> {
+        let is_meant =
+            |tenant: &str| (self.every_tenant || tenant == self.tenant) && rights.include(tenant);
         let mut keys = Vec::new();
         for (tenant, own) in shelf.owners().filter(|(tenant, _)| is_meant(tenant)) {
             let found = own.iter().filter(|(name, kept)| matches(name, kept, self.q.as_deref()));
@@ -392,13 +345,13 @@ fn matches(name: &str, kept: &Kept, q: Option<&str>) -> bool {
         })
 }
 
-fn summary(key: &ApiKey, kept: &Kept) -> Map<String, Value> {
+fn summary(key: &ApiKey, kept: &Kept, rights: &Rights) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.insert("name".into(), key.name.as_str().into());
     if !key.tenant.is_empty() {
         shown.insert("tenant".into(), key.tenant.as_str().into());
     }
-    shown.insert("revision".into(), kept.revision.into());
+    shown.insert("revision".into(), rights.shown(kept.revision).into());
     match &kept.served {
         Ok(served) => {
             let api = &served.mount.api;
@@ -425,8 +378,12 @@ fn by(who: String) -> By {
     By { who, at_ms: jiff::Timestamp::now().as_millisecond() }
 }
 
-/// A refusal in the words of definitions.
-pub(super) fn failure(refusal: Refusal) -> Failure {
+/// A refusal in the words of definitions, as the caller may see it.
+pub(super) fn failure(refusal: Refusal, rights: &Rights) -> Failure {
+    let refusal = match refusal {
+        Refusal::Changed(at) => Refusal::Changed(at.map(|revision| rights.shown(revision))),
+        other => other,
+    };
     let message = match &refusal {
         Refusal::Changed(Some(revision)) => format!("the definition is at revision {revision} now"),
         Refusal::Changed(None) => "the definition does not exist".to_owned(),

@@ -8,6 +8,7 @@ use super::shared::{
     TOO_LARGE, UNAUTHORIZED,
 };
 use super::{apis, tenants, webhooks};
+use crate::rights::Reach;
 
 const NAME: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
@@ -29,17 +30,21 @@ const BASE_PATH: Parameter =
 const HOST: Parameter =
     query("host", "string", "The host whose requests it is for; for a document alone.");
 /// Whose definitions an endpoint is about.
-pub(super) const TENANT: Parameter =
-    query("tenant", "string", "The tenant whose definitions are meant; without it, those of none.");
+const TENANT: Parameter = query(
+    "tenant",
+    "string",
+    "The tenant whose definitions are meant; without it, that of the token, or none.",
+);
 const LIST_TENANT: Parameter = query(
     "tenant",
     "string",
-    "The tenant whose definitions are meant; without it, those of none; `*`: all of them.",
+    "The tenant whose definitions are meant; without it, that of the token, or none; `*`: all.",
 );
 const IMPORT_TENANT: Parameter = query(
     "tenant",
     "string",
-    "The tenant that all of them are written to; without it, the `tenant` of each, or none.",
+    "The tenant that all of them are written to; without it, that of the token, or the `tenant` of \
+     each, or none.",
 );
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such definition.");
 const CHANGED: Answer =
@@ -48,6 +53,7 @@ const CHANGED: Answer =
 /// In the order of the document.
 pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[LIST_TENANT, PAGE, SIZE, Q, FORM],
         ..read(
             "/weir/apis",
@@ -58,6 +64,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[IMPORT_TENANT],
         body: Some(BodySpec {
             media: &["application/json", "application/x-ndjson"],
@@ -83,6 +90,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[TENANT, ALL, Q],
         ..write(
             "DELETE",
@@ -102,6 +110,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT],
         ..read(
             "/weir/apis/{name}",
@@ -112,6 +121,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT, IF_MATCH, IF_NONE_MATCH, BASE_PATH, HOST],
         body: Some(BodySpec { media: &["application/json", "application/yaml"], schema: "Api" }),
         ..write(
@@ -135,6 +145,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT, IF_MATCH],
         ..write(
             "DELETE",
@@ -155,6 +166,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT],
         method: "POST",
         body: Some(BodySpec { media: JSON_MEDIA, schema: "ApiQuestion" }),
@@ -167,6 +179,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT],
         ..write(
             "POST",
@@ -178,6 +191,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reach: Reach::Tenants,
         parameters: &[NAME, TENANT, WEBHOOK],
         body: Some(BodySpec { media: JSON_MEDIA, schema: "Firing" }),
         ..write(
@@ -196,11 +210,14 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             ],
         )
     },
-    read(
-        "/weir/tenants",
-        "apis",
-        operation!(ListTenants: tenants::list),
-        "Tenants that have API definitions in the store, each with their number.",
-        &[(StatusCode::OK, Some("Tenants"), "The tenants.")],
-    ),
+    Endpoint {
+        reach: Reach::Tenants,
+        ..read(
+            "/weir/tenants",
+            "apis",
+            operation!(ListTenants: tenants::list),
+            "Tenants that have API definitions in the store, with their number and bytes.",
+            &[(StatusCode::OK, Some("Tenants"), "The tenants."), UNAUTHORIZED],
+        )
+    },
 ];

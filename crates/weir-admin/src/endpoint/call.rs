@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{StatusCode, header};
 
 use crate::answer::Failure;
+use crate::rights::Rights;
 use crate::site::Site;
 
 /// A request on its way to an endpoint that its caller may use.
@@ -16,6 +17,8 @@ pub(super) struct Call {
     pub site: Arc<Site>,
     /// The name of the client for the audit log.
     pub who: String,
+    /// What the client may see and change.
+    pub rights: Rights,
     pub parts: Parts,
     pub body: Body,
 }

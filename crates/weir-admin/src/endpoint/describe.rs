@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::call::Call;
 use crate::access::Intent;
 use crate::answer::Failure;
+use crate::rights::Reach;
 
 /// One operation of an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,7 @@ pub(crate) struct Endpoint {
     /// Name in `management.endpoints.web.exposure`.
     pub(crate) name: &'static str,
     pub(crate) intent: Intent,
+    pub(crate) reach: Reach,
     pub(crate) operation: Operation,
     /// Whether the store is checked for readability before the answer begins.
     pub(crate) reads_store: bool,
@@ -110,6 +112,7 @@ pub(super) const fn read(
         path,
         name,
         intent: Intent::Read,
+        reach: Reach::Whole,
         operation,
         reads_store: false,
         is_verbose: false,

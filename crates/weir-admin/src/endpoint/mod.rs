@@ -2,6 +2,7 @@
 
 mod apis;
 mod apis_table;
+mod batch;
 mod body;
 mod breakers;
 mod caches;
@@ -34,8 +35,9 @@ use axum::routing::{MethodFilter, on};
 use http::request::Parts;
 use http::{StatusCode, header};
 
-use crate::access::Intent;
+use crate::access::{Caller, Intent};
 use crate::answer::{Failure, ok_json};
+use crate::rights::Reach;
 use crate::site::{Kind, Site};
 pub use breakers::{breakers_metrics, breakers_prometheus};
 use call::Call;
@@ -48,6 +50,10 @@ use table::endpoints;
 const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
                                  `weir run` names at its start (127.0.0.1:9090 by default, \
                                  `weir.admin.port`)";
+
+/// The answer of the main port to what tenants may not see.
+const READS_ELSEWHERE: &str = "with weir.admin.tenant-tokens this is not shown on this port; ask \
+                               the admin API, with a token";
 
 /// The TCP peer of a connection, put into each of its requests.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +79,7 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
             async move {
                 let path = request.uri().path().to_owned();
                 let (parts, body) = request.into_parts();
-                match admit(site, Intent::Read, parts, body) {
+                match admit(site, (Intent::Read, Reach::Open), parts, body) {
                     Ok(call) => ok_json(&served_openapi(&call.site)),
                     Err(failure) => failure.answer(&path),
                 }
@@ -134,7 +140,7 @@ fn options(site: &Arc<Site>, mut router: Router) -> Router {
         let call = move |request: Request| async move {
             let path = request.uri().path().to_owned();
             let (parts, body) = request.into_parts();
-            match admit(site, Intent::Read, parts, body) {
+            match admit(site, (Intent::Read, Reach::Open), parts, body) {
                 Ok(_) => [(header::ALLOW, allow)].into_response(),
                 Err(failure) => failure.answer(&path),
             }
@@ -166,21 +172,31 @@ fn method_filter(method: &str) -> MethodFilter {
 async fn serve(site: Arc<Site>, endpoint: &'static Endpoint, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let (parts, body) = request.into_parts();
-    let answered = match admit(site, endpoint.intent, parts, body) {
+    let answered = match admit(site, (endpoint.intent, endpoint.reach), parts, body) {
         Ok(call) => answer(endpoint, call).await,
         Err(failure) => Err(failure),
     };
     answered.unwrap_or_else(|failure| failure.answer(&path))
 }
 
-fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Call, Failure> {
+fn admit(
+    site: Arc<Site>,
+    asked: (Intent, Reach),
+    parts: Parts,
+    body: Body,
+) -> Result<Call, Failure> {
     // Only a server that forgot to say who the peer is leaves it out; that peer may do nothing.
     let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
-    let who = match &site.options.kind {
-        Kind::Admin(rules) => rules.judge(intent, peer, &parts.headers)?,
-        Kind::Main => String::new(),
+    let Caller { who, rights } = match &site.options.kind {
+        Kind::Admin(rules) => rules
+            .judge(asked, peer, &parts.headers)
+            .map_err(|denied| Failure::new(denied.status, denied.message))?,
+        Kind::Main if site.options.keeps_tenants && asked.1 != Reach::Open => {
+            return Err(Failure::new(StatusCode::FORBIDDEN, READS_ELSEWHERE));
+        }
+        Kind::Main => Caller::whole(String::new()),
     };
-    Ok(Call { site, who, parts, body })
+    Ok(Call { site, who, rights, parts, body })
 }
 
 async fn answer(endpoint: &Endpoint, call: Call) -> Result<Response, Failure> {

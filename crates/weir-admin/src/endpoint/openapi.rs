@@ -1,10 +1,12 @@
 //! The OpenAPI document, made from the endpoint table.
 
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::describe::Endpoint;
 use super::table::endpoints;
 use crate::access::Intent;
+use crate::rights::Reach;
 
 /// OpenAPI 3.1 of the whole admin API, for the reference.
 pub fn openapi() -> Value {
@@ -32,7 +34,11 @@ pub(super) fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer",
-                "description": "weir.admin.token; not needed from a loopback peer" } },
+                "description": "weir.admin.token; not needed from a loopback peer. Endpoints with \
+                    `x-weir-tenants` take a token of weir.admin.tenant-tokens too, and keep to its \
+                    tenants: another one is 404, whether it exists or not, and revisions are \
+                    numbers without order. With such tokens, what has `security` needs one to be \
+                    read, too." } },
             "schemas": schemas(),
         },
     })
@@ -47,6 +53,11 @@ fn operation(endpoint: &Endpoint) -> Value {
             answer["content"] = json!({ media: { "schema": reference(schema) } });
         }
         answers.insert(status.as_u16().to_string(), answer);
+    }
+    for (status, schema, doc) in answers_of_tokens(endpoint) {
+        let content = json!({ "application/json": { "schema": reference(schema) } });
+        let answer = json!({ "description": doc, "content": content });
+        answers.entry(status.as_u16().to_string()).or_insert(answer);
     }
     let parameters = endpoint.parameters.iter().map(|parameter| {
         json!({
@@ -73,10 +84,27 @@ fn operation(endpoint: &Endpoint) -> Value {
             .collect();
         operation["requestBody"] = json!({ "required": true, "content": content });
     }
-    if endpoint.intent == Intent::Write {
+    if endpoint.intent == Intent::Write || endpoint.reach != Reach::Open {
         operation["security"] = json!([{ "token": [] }, {}]);
     }
+    if endpoint.reach == Reach::Tenants {
+        operation["x-weir-tenants"] = true.into();
+    }
     operation
+}
+
+/// The refusals of an endpoint once there are tokens of tenants: status, schema and meaning.
+fn answers_of_tokens(
+    endpoint: &Endpoint,
+) -> impl Iterator<Item = (StatusCode, &'static str, &'static str)> {
+    let is_guarded = endpoint.reach != Reach::Open;
+    let guarded = [
+        (StatusCode::UNAUTHORIZED, "Error", "With tokens of tenants: it needs a token."),
+        (StatusCode::FORBIDDEN, "Error", "Host or Origin; or the token is for tenants alone."),
+    ];
+    let missing = (StatusCode::NOT_FOUND, "Error", "The token has no such tenant.");
+    let missing = (endpoint.reach == Reach::Tenants).then_some(missing);
+    guarded.into_iter().filter(move |_| is_guarded).chain(missing)
 }
 
 fn media_of(name: &str, schema: &str) -> &'static str {
@@ -208,6 +236,7 @@ fn api_schemas() -> Value {
         "Tenants": { "type": "array", "items": { "type": "object", "properties": {
             "tenant": { "type": "string" },
             "definitions": { "type": "integer" },
+            "bytes": { "type": "integer", "description": "Of their stored form." },
             "not-served": { "type": "integer", "description": "How many of them are broken." },
         } } },
         "ApiSummary": { "type": "object", "properties": {

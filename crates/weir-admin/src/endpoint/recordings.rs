@@ -91,6 +91,7 @@ pub(super) async fn stop(mut call: Call) -> Result<Response, Failure> {
     let when = condition(&call.parts.headers)?;
     let apis = Arc::clone(call.site.control.apis());
     let by = By { who: call.who.clone(), at_ms: now_ms() };
+    let rights = call.rights.clone();
     let name = recording.name.clone();
     let key = ApiKey { tenant: tenant(&call)?.unwrap_or_default(), name: name.clone() };
     let location = format!("/weir/apis/{name}{}", query_of(&key));
@@ -99,7 +100,7 @@ pub(super) async fn stop(mut call: Call) -> Result<Response, Failure> {
         let entry = json!({ "definition": made.document });
         let entry = Entry::read(Some(&key.tenant), Some(&key.name), entry);
         let checked = entry.and_then(|entry| apis.check(entry)).map_err(Refusal::Invalid)?;
-        let done = apis.put(checked, &when, by).map_err(failure)?;
+        let done = apis.put(checked, &when, by).map_err(|refusal| failure(refusal, &rights))?;
         Ok::<_, Failure>((made, done))
     })
     .await??;

@@ -2,8 +2,7 @@
 
 use http::StatusCode;
 
-use super::apis_table::TENANT;
-use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::recordings;
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, TOO_LARGE, UNAUTHORIZED,
@@ -15,6 +14,8 @@ const NAME: Parameter = Parameter {
     kind: "string",
     doc: "Name of the recording, and of the definition that comes of it.",
 };
+const RECORDED_TENANT: Parameter =
+    query("tenant", "string", "The tenant that the definition is for; without it, none.");
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, Some("Error"), "No such recording.");
 const NOTHING: Answer = (StatusCode::CONFLICT, Some("Error"), "Nothing was recorded yet.");
 
@@ -96,7 +97,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
                 doc: "Only if the definition is at this revision (its ETag).",
             },
             IF_NONE_MATCH,
-            TENANT,
+            RECORDED_TENANT,
         ],
         ..write(
             "POST",

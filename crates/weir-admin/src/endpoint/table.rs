@@ -11,6 +11,7 @@ use super::shared::{
 };
 use super::{breakers, caches, gateway, limits, pipelines, process, routes, services, upstreams};
 use crate::access::Intent;
+use crate::rights::Reach;
 
 const ID: Parameter =
     Parameter { place: "path", name: "id", kind: "string", doc: "Identifier of the route." };
@@ -86,9 +87,19 @@ pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 
 /// The actuator, in the order of the document.
 static ENDPOINTS: &[Endpoint] = &[
-    read("", "index", operation!(Index: process::index), "Links to what is exposed.", &[OK_OBJECT]),
+    Endpoint {
+        reach: Reach::Open,
+        ..read(
+            "",
+            "index",
+            operation!(Index: process::index),
+            "Links to what is exposed.",
+            &[OK_OBJECT],
+        )
+    },
     Endpoint {
         intent: Intent::Probe,
+        reach: Reach::Open,
         ..read(
             "/health",
             "health",
@@ -99,6 +110,7 @@ static ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         intent: Intent::Probe,
+        reach: Reach::Open,
         ..read(
             "/health/liveness",
             "health",
@@ -109,6 +121,7 @@ static ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         intent: Intent::Probe,
+        reach: Reach::Open,
         ..read(
             "/health/readiness",
             "health",
@@ -117,7 +130,16 @@ static ENDPOINTS: &[Endpoint] = &[
             HEALTH_ANSWERS,
         )
     },
-    read("/info", "info", operation!(Info: process::info), "Which build this is.", &[OK_OBJECT]),
+    Endpoint {
+        reach: Reach::Open,
+        ..read(
+            "/info",
+            "info",
+            operation!(Info: process::info),
+            "Which build this is.",
+            &[OK_OBJECT],
+        )
+    },
     read("/loggers", "loggers", operation!(Loggers: process::loggers), "Log levels.", &[OK_OBJECT]),
     Endpoint {
         parameters: &[LOGGER],
@@ -141,13 +163,16 @@ static ENDPOINTS: &[Endpoint] = &[
             &[(StatusCode::NO_CONTENT, None, "Done."), BAD, UNAUTHORIZED, FORBIDDEN, MEDIA],
         )
     },
-    read(
-        "/prometheus",
-        "prometheus",
-        operation!(Prometheus: process::prometheus),
-        "Metrics in the Prometheus text format.",
-        &[(StatusCode::OK, Some("Text"), "The metrics.")],
-    ),
+    Endpoint {
+        reach: Reach::Open,
+        ..read(
+            "/prometheus",
+            "prometheus",
+            operation!(Prometheus: process::prometheus),
+            "Metrics in the Prometheus text format.",
+            &[(StatusCode::OK, Some("Text"), "The metrics.")],
+        )
+    },
     write(
         "POST",
         "/refresh",

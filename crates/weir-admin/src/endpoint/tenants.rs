@@ -9,15 +9,21 @@ use super::Call;
 use super::routes::parameters;
 use crate::answer::{Failure, stream_list};
 
-/// The tenants of the store with their numbers of definitions.
+/// The tenants of the store that the caller may see, with what they have.
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let shelf = call.site.control.apis().shelf();
-    let count = shelf.owners().filter(|(tenant, _)| !tenant.is_empty()).count();
+    let rights = call.rights.clone();
+    let is_meant = move |tenant: &str| !tenant.is_empty() && rights.include(tenant);
+    let count = shelf.owners().filter(|(tenant, _)| is_meant(tenant)).count();
     let mut response = stream_list(move |list| {
-        for (tenant, own) in shelf.owners().filter(|(tenant, _)| !tenant.is_empty()) {
+        for (tenant, own) in shelf.owners().filter(|(tenant, _)| is_meant(tenant)) {
             let broken = own.iter().filter(|(_, kept)| kept.served.is_err()).count();
-            let shown =
-                json!({ "tenant": **tenant, "definitions": own.len(), "not-served": broken });
+            let shown = json!({
+                "tenant": **tenant,
+                "definitions": own.len(),
+                "bytes": shelf.bytes_of(tenant),
+                "not-served": broken,
+            });
             if !list.push(&shown) {
                 break;
             }
@@ -28,10 +34,10 @@ pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// The definition that the path and the parameter `tenant` name.
+/// The definition that the path, the parameter `tenant` and the token name.
 pub(super) async fn key(call: &mut Call) -> Result<ApiKey, Failure> {
     let name = call.segment("name").await?;
-    let tenant = tenant(call)?.unwrap_or_default();
+    let tenant = call.rights.tenant(tenant(call)?)?;
     Ok(ApiKey { tenant, name })
 }
 

@@ -40,7 +40,8 @@ impl Answer {
 }
 
 pub fn rules() -> AccessRules {
-    AccessRules { loopback_only: true, token: None, hosts: vec!["gw.example".into()] }
+    let hosts = vec!["gw.example".into()];
+    AccessRules { loopback_only: true, hosts, ..AccessRules::default() }
 }
 
 pub fn admin(files: &[(&str, &str)]) -> Api {

@@ -1,6 +1,7 @@
 //! `weir.mock.tenant`: how requests name their tenants, and what one tenant may keep.
 
 use weir_mock::{TenantForm, check_tenant};
+use weir_route::parse_data_size;
 
 use crate::fields::Fields;
 use crate::spring::Kind;
@@ -10,18 +11,31 @@ use crate::spring::Kind;
 pub struct TenantRules {
     /// How requests name their tenants; without it, only a route leads to those of a tenant.
     pub form: Option<TenantForm>,
+    /// The maximum number of tenants.
+    pub tenants_max: usize,
     /// The maximum number of definitions of one tenant.
     pub definitions_max: usize,
+    /// The maximum size of the definitions of one tenant together, in bytes of their stored form.
+    pub bytes_max: u64,
 }
 
 impl TenantRules {
+    /// The usual maximum of tenants.
+    pub const TENANTS_MAX: usize = 10_000;
     /// The usual maximum of definitions.
     pub const DEFINITIONS_MAX: usize = 10_000;
+    /// The usual maximum of bytes (1 GiB).
+    pub const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 }
 
 impl Default for TenantRules {
     fn default() -> Self {
-        Self { form: None, definitions_max: Self::DEFINITIONS_MAX }
+        Self {
+            form: None,
+            tenants_max: Self::TENANTS_MAX,
+            definitions_max: Self::DEFINITIONS_MAX,
+            bytes_max: Self::BYTES_MAX,
+        }
     }
 }
 
@@ -44,7 +58,7 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>) -> TenantRules {
         below.wrong(below.at(), "it does not say where a request names its tenant", help);
         return rules;
     }
-    below.only(&["header", "host", "path", "definitions-max"]);
+    below.only(&["header", "host", "path", "tenants-max", "definitions-max", "bytes-max"]);
     for (name, read, example) in FORMS {
         let Some(written) = below.text(name) else { continue };
         match (read(&written.text), &rules.form) {
@@ -56,10 +70,15 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>) -> TenantRules {
             (Err(why), None) => below.wrong(written.at, why, format!("write {example}")),
         }
     }
-    let max = below.value("definitions-max", "a number above 0", |text| {
-        text.parse().ok().filter(|max| *max > 0)
-    });
-    rules.definitions_max = max.unwrap_or(rules.definitions_max);
+    for (name, max) in
+        [("tenants-max", &mut rules.tenants_max), ("definitions-max", &mut rules.definitions_max)]
+    {
+        let read = |text: &str| text.parse().ok().filter(|max| *max > 0);
+        *max = below.value(name, "a number above 0", read).unwrap_or(*max);
+    }
+    let size = |text: &str| parse_data_size(text).ok().filter(|max| *max > 0);
+    let bytes_max = below.value("bytes-max", "a size such as `1GB`", size);
+    rules.bytes_max = bytes_max.unwrap_or(rules.bytes_max);
     rules
 }
 

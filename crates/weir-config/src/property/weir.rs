@@ -279,6 +279,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.token = Some(Secret::new(v.text()))),
     ),
     PropertySpec::new(
+        "weir.admin.tenant-tokens",
+        Kind::Tree,
+        None,
+        "Tokens that are for the API definitions of some tenants alone: a list of \
+         `{ token, tenants }`. With them, all of the admin API but health, info and metrics needs a \
+         token or a local peer, to read too.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.admin.hosts",
         Kind::List,
         None,
@@ -364,7 +373,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
          `select-header`, and `callbacks.allow`, a list of servers that callbacks and webhooks may \
          be sent to (`http://127.0.0.1:9000`, `https://*.example.org`), none otherwise; and `tenant`, \
          which says where a request names its tenant: one of `header` (`X-Tenant`), `host` \
-         (`{tenant}.mock.example`) and `path` (`/mock/{tenant}`), with `definitions-max` for each.",
+         (`{tenant}.mock.example`) and `path` (`/mock/{tenant}`), with `tenants-max`, and \
+         `definitions-max` and `bytes-max` for each.",
         Usage::Read,
     ),
     PropertySpec::new(

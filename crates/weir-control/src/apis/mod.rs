@@ -6,9 +6,11 @@
 
 mod entry;
 mod key;
+mod room;
 mod shelf;
 mod stored;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -147,9 +149,11 @@ impl Apis {
                     Ok(served) => Served::new(served.mount.clone(), common),
                     Err(problems) => Err(problems.clone()),
                 };
-                next.keep(&mut mocks, &ApiKey::new(tenant, name), kept.revision, served);
+                let written = (kept.revision, kept.bytes);
+                next.keep(&mut mocks, &ApiKey::new(tenant, name), written, served);
             }
         }
+        room::warn(&next);
         self.publish(next, mocks);
     }
 
@@ -179,21 +183,23 @@ impl Apis {
             }
         }
         let mut records = Vec::with_capacity(puts.len());
+        let mut written_to = BTreeSet::new();
         for Checked { entry, served } in puts {
             let key = entry.key.clone();
             let added = mocks.put(&key.tenant, Arc::clone(&served.mounted));
             added.map_err(|why| Refusal::Invalid(vec![too_many_shapes(why)]))?;
-            records.push((key.to_string(), entry.bytes()));
+            let stored = entry.bytes();
+            let bytes = stored.len() as u64;
+            records.push((key.to_string(), stored));
             let revision = next.revision + records.len() as u64;
-            let kept = Arc::new(Kept { revision, served: Ok(served) });
+            let kept = Arc::new(Kept { revision, bytes, served: Ok(served) });
             match next.insert(&key, kept) {
                 Some(_) => done.replaced += 1,
-                None => {
-                    next.check_room(&key.tenant).map_err(|why| Refusal::Invalid(vec![why]))?;
-                    done.created += 1;
-                }
+                None => done.created += 1,
             }
+            written_to.insert(key.tenant);
         }
+        room::check(&self.shelf.load(), &next, &written_to).map_err(Refusal::Invalid)?;
         done.deleted = gone.len() as u64;
         next.revision += records.len() as u64 + done.deleted;
         done.revision = next.revision;

@@ -19,6 +19,8 @@ pub struct Shelf {
     pub revision: u64,
     /// By tenant; the empty name stands for none.
     owners: Sorted<Arc<str>, Arc<Definitions>>,
+    /// Bytes of the definitions of each of them.
+    bytes: Sorted<Arc<str>, u64>,
     /// Those of a tenant that does not exist.
     nothing: Definitions,
     pub(super) common: CommonMocks,
@@ -28,6 +30,8 @@ pub struct Shelf {
 pub struct Kept {
     /// Revision of the definitions at which it last changed.
     pub revision: u64,
+    /// Bytes of its stored form.
+    pub bytes: u64,
     /// The served definition; or its errors, as a later version of weir may reject it.
     pub served: Result<Served, Vec<Problem>>,
 }
@@ -60,29 +64,37 @@ impl Shelf {
         self.of(&key.tenant).get(key.name.as_str())
     }
 
-    pub(super) fn insert(&mut self, key: &ApiKey, kept: Arc<Kept>) -> Option<Arc<Kept>> {
-        let mut own = self.owners.remove(key.tenant.as_str()).unwrap_or_default();
-        let before = Arc::make_mut(&mut own).insert(key.name.as_str().into(), kept);
-        self.owners.insert(key.tenant.as_str().into(), own);
-        before
+    /// Bytes of the definitions of `tenant` in their stored form.
+    pub fn bytes_of(&self, tenant: &str) -> u64 {
+        self.bytes.get(tenant).copied().unwrap_or_default()
     }
 
-    /// Whether a tenant has no more definitions than it may have.
-    pub(super) fn check_room(&self, tenant: &str) -> Result<(), Problem> {
-        let max = self.common.tenants.definitions_max;
-        if tenant.is_empty() || self.of(tenant).len() <= max {
-            return Ok(());
-        }
-        let why = format!("tenant `{tenant}` would have more than {max} definitions");
-        let help = "remove some of them, or raise `weir.mock.tenant.definitions-max`";
-        Err(Problem::new("", why).help(help.to_owned()))
+    /// The number of tenants that have definitions.
+    pub fn tenant_count(&self) -> usize {
+        self.owners.len() - usize::from(self.owners.get("").is_some())
+    }
+
+    pub(super) fn insert(&mut self, key: &ApiKey, kept: Arc<Kept>) -> Option<Arc<Kept>> {
+        let tenant: Arc<str> = key.tenant.as_str().into();
+        let mut own = self.owners.remove(&*tenant).unwrap_or_default();
+        let added = kept.bytes;
+        let before = Arc::make_mut(&mut own).insert(key.name.as_str().into(), kept);
+        let replaced = before.as_ref().map_or(0, |kept| kept.bytes);
+        let bytes = (self.bytes_of(&tenant) + added).saturating_sub(replaced);
+        self.owners.insert(Arc::clone(&tenant), own);
+        self.bytes.insert(tenant, bytes);
+        before
     }
 
     pub(super) fn remove(&mut self, key: &ApiKey) -> Option<Arc<Kept>> {
         let mut own = self.owners.remove(key.tenant.as_str())?;
         let gone = Arc::make_mut(&mut own).remove(key.name.as_str());
+        let bytes = self.bytes.remove(key.tenant.as_str()).unwrap_or_default();
         if !own.is_empty() {
-            self.owners.insert(key.tenant.as_str().into(), own);
+            let tenant: Arc<str> = key.tenant.as_str().into();
+            let bytes = bytes.saturating_sub(gone.as_ref().map_or(0, |kept| kept.bytes));
+            self.owners.insert(Arc::clone(&tenant), own);
+            self.bytes.insert(tenant, bytes);
         }
         gone
     }
@@ -92,7 +104,7 @@ impl Shelf {
         &mut self,
         mocks: &mut MockSet,
         key: &ApiKey,
-        revision: u64,
+        (revision, bytes): (u64, u64),
         served: Result<Served, Vec<Problem>>,
     ) {
         let served =
@@ -103,7 +115,7 @@ impl Shelf {
         for problem in served.as_ref().err().into_iter().flatten() {
             tracing::error!(name = %key, "a definition of the store is not served: {problem}");
         }
-        self.insert(key, Arc::new(Kept { revision, served }));
+        self.insert(key, Arc::new(Kept { revision, bytes, served }));
     }
 }
 

@@ -7,7 +7,7 @@ use weir_config::CommonMocks;
 use weir_mock::MockSet;
 use weir_store::{Store, StoreError};
 
-use super::{ApiKey, Entry, Served, Shelf};
+use super::{ApiKey, Entry, Served, Shelf, room};
 use crate::table::Problem;
 
 /// Limits, in definitions and bytes, of a batch to prepare; a batch takes memory in addition to the
@@ -46,6 +46,7 @@ pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, MockSe
     })?;
     all.keep_batch();
     all.shelf.revision = store.apis_revision()?;
+    room::warn(&all.shelf);
     Ok((all.shelf, all.mocks))
 }
 
@@ -64,7 +65,8 @@ impl All {
         let batch = std::mem::take(&mut self.batch);
         let ready = ready_all(&batch, &self.shelf.common);
         for (record, served) in batch.iter().zip(ready) {
-            self.shelf.keep(&mut self.mocks, &record.key, record.revision, served);
+            let written = (record.revision, record.bytes.len() as u64);
+            self.shelf.keep(&mut self.mocks, &record.key, written, served);
         }
     }
 }

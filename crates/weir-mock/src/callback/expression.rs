@@ -79,9 +79,11 @@ impl<'k> Known<'k> {
     }
 
     fn url(&self) -> Option<String> {
+        let prefix = String::from_utf8_lossy(self.call.prefix);
         let path = String::from_utf8_lossy(self.call.path);
         let query = self.call.query.map(|query| format!("?{}", String::from_utf8_lossy(query)));
-        Some(format!("http://{}{path}{}", self.call.header("host")?, query.unwrap_or_default()))
+        let host = self.call.header("host")?;
+        Some(format!("http://{host}{prefix}{path}{}", query.unwrap_or_default()))
     }
 
     fn value(&self, source: &Source) -> Option<String> {
@@ -211,6 +213,7 @@ mod tests {
         let call = Call {
             method: b"POST",
             path: b"/subs/7",
+            prefix: b"/mock/acme",
             query: Some(b"to=http%3A%2F%2Fq&n=a+b"),
             fields: &fields,
             body,
@@ -239,7 +242,7 @@ mod tests {
             ("{$request.query.to}/{$request.query.n}", "http://q/a%20b"),
             ("http://h/{$request.header.x-url}", "http://h/http://h/a%3Fb"),
             ("http://h/{$request.path.id}/{$method}/{$statusCode}", "http://h/7/POST/201"),
-            ("{$url}", "http://mock:1/subs/7?to=http%3A%2F%2Fq&n=a+b"),
+            ("{$url}", "http://mock:1/mock/acme/subs/7?to=http%3A%2F%2Fq&n=a+b"),
             ("{$response.header.location}?{$response.body#/id/0}", "http://l/1?5"),
             ("http://fixed/", "http://fixed/"),
         ] {

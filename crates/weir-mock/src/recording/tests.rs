@@ -58,6 +58,7 @@ fn ask(document: &Value, line: &str, media_type: &str, sent: &str) -> Reply {
     let call = Call {
         method: method.as_bytes(),
         path: path.as_bytes(),
+        prefix: b"",
         query: query.map(str::as_bytes),
         fields: &fields,
         body: sent.as_bytes(),

@@ -11,6 +11,8 @@ pub struct Call<'a> {
     pub method: &'a [u8],
     /// Path as it came, percent-encoded.
     pub path: &'a [u8],
+    /// What stood in front of the path and names its tenant; empty if nothing did.
+    pub prefix: &'a [u8],
     /// Query, without `?`.
     pub query: Option<&'a [u8]>,
     /// Header fields.

@@ -60,6 +60,7 @@ pub fn with_call<T>(line: &str, fields: &[&str], body: &str, f: impl FnOnce(&Cal
     f(&Call {
         method: method.as_bytes(),
         path: path.as_bytes(),
+        prefix: b"",
         query: query.map(str::as_bytes),
         fields: &all,
         body: body.as_bytes(),

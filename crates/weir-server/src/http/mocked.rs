@@ -42,6 +42,7 @@ pub(super) async fn mocked(
     let call = Call {
         method: x.request.method(),
         path: x.request.path(),
+        prefix: b"",
         query: x.request.query(),
         fields: &x.request.fields,
         body: &content,

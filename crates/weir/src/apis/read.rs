@@ -90,9 +90,12 @@ pub(super) fn tenants(client: &Client, json: bool) -> anyhow::Result<()> {
     let rows = all.iter().map(|one| {
         let number = |key: &str| one.get(key).and_then(Value::as_u64).unwrap_or(0).to_string();
         let tenant = one.get("tenant").and_then(Value::as_str).unwrap_or_default();
-        vec![tenant.to_owned(), number("definitions"), number("not-served")]
+        vec![tenant.to_owned(), number("definitions"), number("bytes"), number("not-served")]
     });
-    print!("{}", table(&["TENANT", "DEFINITIONS", "NOT SERVED"], &rows.collect::<Vec<_>>()));
+    print!(
+        "{}",
+        table(&["TENANT", "DEFINITIONS", "BYTES", "NOT SERVED"], &rows.collect::<Vec<_>>())
+    );
     Ok(())
 }
 

@@ -217,12 +217,13 @@ impl Client {
         let fewer = format!("send fewer {what}s at a time");
         let next = match status {
             StatusCode::UNAUTHORIZED => {
-                "give the gateway's weir.admin.token with --token or WEIR_ADMIN_TOKEN"
+                "give the gateway's weir.admin.token, or that of a tenant, with --token or \
+                 WEIR_ADMIN_TOKEN"
             }
             StatusCode::FORBIDDEN => {
                 "run this on the gateway's machine, or give its weir.admin.token with --token"
             }
-            StatusCode::NOT_FOUND => {
+            StatusCode::NOT_FOUND if says_no_gateway(reply) => {
                 "is that the admin API? its address is `admin` in the first lines of `weir run`, \
                  and `gateway` has to be exposed there"
             }
