@@ -210,7 +210,8 @@ impl Loader {
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
         let sources = &self.documents.sources;
-        let mocks = mocks::mocks(&layers, sources, self.files, &self.mock_table, &mut problems);
+        let mut mocks = mocks::mocks(&layers, sources, self.files, &self.mock_table, &mut problems);
+        let quoted = std::mem::take(&mut mocks.quoted);
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
@@ -242,6 +243,9 @@ impl Loader {
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
         let compiler = compiler.with_pipelines(pipelines);
+        for (name, text) in quoted {
+            self.documents.sources.add(name, text);
+        }
         Loaded {
             settings,
             compiler: Arc::new(compiler),

@@ -38,7 +38,8 @@ pub use callback::{
     Callback, CallbackRequest, CallbackTargets, CallbackWarnings, Firing, NotFired,
 };
 pub use definition::{
-    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, is_access_log, line_of,
+    Api, Kind, Load, Operation, Outgoing, PlacedError, ReadError, ReadErrors, Warning,
+    is_access_log,
 };
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks};

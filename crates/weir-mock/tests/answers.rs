@@ -374,6 +374,18 @@ fn formats_of_whole_numbers_bound_them() {
     check("type: integer, format: int32, maximum: 3000000000", "/a/x?c=2147483648", 204);
     check("type: integer, format: uint8", "/a/x?c=-1", 422);
     check("type: integer, format: int64", "/a/x?c=9223372036854775807", 204);
+    check("type: integer, format: int64", "/a/x?c=-9223372036854775808", 204);
+    check("type: integer, format: int64", "/a/x?c=9223372036854775808", 422);
+    check("type: integer, format: int64", "/a/x?c=-9223372036854775809", 422);
+    check("type: integer, format: int64", "/a/x?c=-9223372036854777000", 422);
+    check("type: integer, format: uint64", "/a/x?c=18446744073709551615", 204);
+    check("type: integer, format: uint64", "/a/x?c=18446744073709551616", 422);
+    check("type: integer, format: uint32", "/a/x?c=4294967296", 422);
+    check("type: integer, format: uint16", "/a/x?c=65536", 422);
+    check("type: number, format: float", "/a/x?c=3.4e38", 204);
+    check("type: number, format: float", "/a/x?c=3.5e38", 422);
+    check("type: number, multipleOf: 0.01", "/a/x?c=1000000.07", 204);
+    check("type: number, multipleOf: 0.01", "/a/x?c=1.005", 422);
     check("type: integer, format: other", "/a/x?c=2147483648", 204);
 }
 

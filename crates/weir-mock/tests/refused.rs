@@ -7,7 +7,7 @@ use asked::api;
 fn check(text: &str, expected: &[&str]) {
     let errors = api(text).map(|_| ()).expect_err("refused");
     let places: Vec<String> =
-        errors.located("file", text).into_iter().map(|(place, _)| place).collect();
+        errors.located(&|_| Some(text.to_owned())).into_iter().map(|one| one.place()).collect();
     assert_eq!(places, expected, "{errors}");
 }
 

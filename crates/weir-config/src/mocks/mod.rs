@@ -1,9 +1,10 @@
 //! `weir.mock`: API definitions for routes with `mock://NAME`.
 
+mod misread;
 mod tenants;
 mod written;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
+use misread::Misread;
 pub use tenants::TenantRules;
 use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
@@ -58,12 +60,36 @@ impl FileAccess {
     /// The definition in a file, which may reference files in its folder or below.
     ///
     /// # Errors
-    /// The error with its place.
-    pub fn definition(&self, path: &Path, name: &str) -> Result<Api, String> {
-        let text = (self.read)(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    /// All errors, with the texts that they are in.
+    fn definition(&self, path: &Path, name: &str) -> Result<Api, Vec<Misread>> {
+        let text = (self.read)(path).map_err(|error| {
+            vec![Misread {
+                file: path.to_owned(),
+                error: None,
+                text: None,
+                why: unreadable(&error),
+            }]
+        })?;
         let file = file_name(path);
         let read = Api::read(name, &file, &text, &|other: &str| self.beside(path, other));
-        read.map_err(|errors| told(&errors, path, &text))
+        read.map_err(|errors| self.misread(&errors, path, &text))
+    }
+
+    fn misread(&self, errors: &ReadErrors, path: &Path, text: &str) -> Vec<Misread> {
+        let first = file_name(path);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let text_of = |file: &str| match file == first {
+            true => Some(text.to_owned()),
+            false => self.beside(path, file).ok(),
+        };
+        let mut texts: BTreeMap<String, Option<Arc<str>>> = BTreeMap::new();
+        let each = errors.located(&text_of).into_iter().map(|error| {
+            let text = texts.entry(error.file.clone());
+            let text = text.or_insert_with(|| text_of(&error.file).map(Arc::from)).clone();
+            let file = if error.file == first { path.to_owned() } else { folder.join(&error.file) };
+            Misread { file, why: error.message.clone(), error: Some(error), text }
+        });
+        each.collect()
     }
 
     /// The definition `text` of a file, merged with the files that it references, in its folder or
@@ -74,7 +100,10 @@ impl FileAccess {
     pub fn bundled(&self, path: &Path, text: &str) -> Result<Option<Value>, String> {
         let file = file_name(path);
         let bundled = Api::bundled(&file, text, &|other: &str| self.beside(path, other));
-        bundled.map_err(|errors| told(&errors, path, text))
+        bundled.map_err(|errors| {
+            let each = self.misread(&errors, path, text);
+            each.iter().map(Misread::line).collect::<Vec<_>>().join("\n")
+        })
     }
 
     /// The text of a file that the file at `path` references.
@@ -88,15 +117,12 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// All errors, a line each; the file is called as the user named it.
-fn told(errors: &ReadErrors, path: &Path, text: &str) -> String {
-    let file = file_name(path);
-    let each = errors.located(&file, text).into_iter();
-    let each = each.map(|(place, message)| match place.strip_prefix(&file) {
-        Some(rest) => format!("{}{rest}: {message}", path.display()),
-        None => format!("{place}: {message}"),
-    });
-    each.collect::<Vec<_>>().join("\n")
+/// Why a definition is none.
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::InvalidData => "it is not UTF-8; save the file as UTF-8".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Definitions by their names in uris.
@@ -106,6 +132,8 @@ pub(crate) struct MocksByName {
     /// Settings of the definitions in the store.
     common: CommonMocks,
     files: Vec<PathBuf>,
+    /// Definitions with errors, in the order of the numbers that follow those of the sources.
+    pub quoted: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// Settings of all definitions, including those of the store.
@@ -172,7 +200,8 @@ pub(crate) fn mocks(
     let tenants = tenants::rules(&mut fields);
     let callbacks = callback_targets(&mut fields);
     let options = common.over(&Options { select_header, callbacks, ..Options::default() });
-    let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
+    let mut reading =
+        Reading { files, sources, apis: Vec::new(), read: Vec::new(), quoted: Vec::new() };
     let Some(node) = fields.node("apis") else {
         let common = CommonMocks { options, settings: common, tenants };
         return MocksByName { sources: nothing(), common, ..MocksByName::default() };
@@ -180,7 +209,7 @@ pub(crate) fn mocks(
     for entry in node.children() {
         reading.entry(&mut fields, node, entry);
     }
-    let Reading { mut apis, read: files, .. } = reading;
+    let Reading { mut apis, read: files, quoted, .. } = reading;
     common_overrides(&mut fields, &common, &mut apis);
     let mut by_name = HashMap::new();
     for (name, set) in sets(&apis, &options, &tenants) {
@@ -193,7 +222,7 @@ pub(crate) fn mocks(
     }
     let sources = ApiSources::new(by_name, Arc::clone(table));
     let common = CommonMocks { options, settings: common, tenants };
-    MocksByName { sources, common, files }
+    MocksByName { sources, common, files, quoted }
 }
 
 /// Each set of definitions that a uri can name: one definition, those of one tenant, and all.
@@ -279,6 +308,7 @@ struct Reading<'a> {
     apis: Vec<Owned>,
     /// Files and folders that were read.
     read: Vec<PathBuf>,
+    quoted: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl Reading<'_> {
@@ -345,9 +375,12 @@ impl Reading<'_> {
                     let mount = Mount { api: Arc::new(api), base_path, hosts, settings };
                     self.apis.push(Owned { tenant: tenant.clone(), mount });
                 }
-                Err(why) => {
+                Err(wrong) => {
                     self.read.push(path.clone());
-                    below.wrong(written.at, why, "mend the definition, or name another file");
+                    for one in wrong {
+                        let found = self.diagnostic(&one, written.at);
+                        below.problems.push(found);
+                    }
                 }
             }
         }

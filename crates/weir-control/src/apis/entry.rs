@@ -178,8 +178,9 @@ fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Prob
         Some(document) => serde_json::to_string_pretty(document).unwrap_or_default().into(),
         None => Cow::Borrowed(""),
     };
-    let each = errors.located(name, &text).into_iter();
-    each.map(|(place, message)| Problem::new(place, message)).collect()
+    let each =
+        errors.located(&|file| (file == name).then(|| text.clone().into_owned())).into_iter();
+    each.map(|one| Problem::new(one.place(), one.message)).collect()
 }
 
 /// The tenant of an entry, whose own `tenant` must be the one that is meant, if there is one.

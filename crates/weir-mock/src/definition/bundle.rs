@@ -2,6 +2,8 @@
 //! `x-weir-files`, keyed by their paths relative to the first, and references are rewritten to
 //! point there. Diagnostics map places back to the files.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::access_log::{self, is_access_log};
@@ -44,19 +46,47 @@ impl Api {
     }
 }
 
+/// An error with the place that people look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedError {
+    /// The file.
+    pub file: String,
+    /// Line from 1, where it is known.
+    pub line: Option<u64>,
+    /// Column from 1, where it is known.
+    pub column: Option<u64>,
+    /// JSON pointer into the file; empty for the whole.
+    pub pointer: String,
+    /// The error and its remedy.
+    pub message: String,
+}
+
+impl PlacedError {
+    /// `file:line:column#pointer`, as far as it is known.
+    pub fn place(&self) -> String {
+        let number = |number: Option<u64>| number.map(|n| format!(":{n}")).unwrap_or_default();
+        let mark = if self.pointer.is_empty() { "" } else { "#" };
+        let (line, column) = (number(self.line), number(self.column));
+        format!("{}{line}{column}{mark}{}", self.file, self.pointer)
+    }
+}
+
 impl ReadErrors {
-    /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
-    pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
+    /// Each with its place; `texts` returns the text of a file, if it is known.
+    pub fn located(&self, texts: &dyn Fn(&str) -> Option<String>) -> Vec<PlacedError> {
+        let mut known = BTreeMap::new();
         let each = self.0.iter().map(|error| {
-            if let Some((file, pointer)) = origin(&error.pointer) {
-                let place = if pointer.is_empty() { "" } else { "#" };
-                return (format!("{file}{place}{pointer}"), error.message.clone());
-            }
-            let line = Some(&error.file).filter(|own| *own == file);
-            let line = line.and_then(|_| line_of(text, &error.pointer));
-            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-            let place = if error.pointer.is_empty() { "" } else { "#" };
-            (format!("{}{line}{place}{}", error.file, error.pointer), error.message.clone())
+            let (file, pointer) = origin(&error.pointer)
+                .unwrap_or_else(|| (error.file.clone(), error.pointer.as_str()));
+            let (line, column) = match error.at {
+                Some((line, column)) => (Some(line), Some(column)),
+                None => {
+                    let text = known.entry(file.clone()).or_insert_with(|| texts(&file));
+                    (text.as_ref().and_then(|text| line_of(text, pointer)), None)
+                }
+            };
+            let (pointer, message) = (pointer.to_owned(), error.message.clone());
+            PlacedError { file, line, column, pointer, message }
         });
         each.collect()
     }

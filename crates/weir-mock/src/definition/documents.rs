@@ -36,6 +36,8 @@ pub struct ReadError {
     pub file: String,
     /// JSON pointer into it; empty for the whole.
     pub pointer: String,
+    /// Line and column from 1, if the file cannot be read as JSON or YAML.
+    pub at: Option<(u64, u64)>,
     /// The error and its remedy.
     pub message: String,
 }
@@ -43,7 +45,8 @@ pub struct ReadError {
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = if self.pointer.is_empty() { "" } else { "#" };
-        write!(f, "{}{place}{}: {}", self.file, self.pointer, self.message)
+        let at = self.at.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+        write!(f, "{}{at}{place}{}: {}", self.file, self.pointer, self.message)
     }
 }
 
@@ -105,7 +108,7 @@ impl Place {
 
     pub(crate) fn error(&self, message: impl Into<String>) -> ReadError {
         let (file, pointer) = (self.file.clone(), self.pointer.clone());
-        ReadError { file, pointer, message: message.into() }
+        ReadError { file, pointer, at: None, message: message.into() }
     }
 
     /// As a reference from anywhere.
@@ -379,7 +382,10 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with(['{', '[']) {
         return serde_json::from_str(text).map_err(|error| {
-            root.error(format!("line {}, column {}: {error}", error.line(), error.column()))
+            let (line, column) = (error.line() as u64, error.column().max(1) as u64);
+            let told = error.to_string();
+            let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why);
+            ReadError { at: Some((line, column)), ..root.error(format!("no JSON: {why}")) }
         });
     }
     // YAML 1.2: `no` and `on` are texts, as tools for OpenAPI have it.
@@ -393,8 +399,16 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
         },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let text = error.to_string();
-        root.error(text.lines().next().unwrap_or("no YAML").to_owned())
+        let told = error.without_snippet().to_string();
+        let why = told.lines().next().unwrap_or_default();
+        // The place is told apart.
+        let why = why.strip_prefix("error: ").unwrap_or(why);
+        let why = match why.split_once(": ") {
+            Some((place, rest)) if place.starts_with("line ") => rest,
+            _ => why,
+        };
+        let at = error.location().map(|at| (at.line(), at.column()));
+        ReadError { at, ..root.error(format!("no YAML: {why}")) }
     })
 }
 

@@ -6,34 +6,47 @@ use serde_json::{Map, Number, Value};
 /// The maximum depth of nested values.
 const DEPTH_MAX: usize = 100;
 
+/// The maximum number of problems that are reported for one text.
+const PROBLEMS_MAX: usize = 20;
+
 /// Reads a text as one value.
 ///
 /// # Errors
-/// What is wrong, with its line and column.
-pub(crate) fn read(text: &str) -> Result<Value, String> {
+/// What is wrong, each with its line and column: one problem for each line, as a second one in a
+/// line is mostly a consequence of the first.
+pub(crate) fn read(text: &str) -> Result<Value, Vec<String>> {
     // Plain JSON keeps its numbers as written.
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
-    let mut reader = Reader { text, at: 0 };
-    let result = reader.value(0).and_then(|value| {
-        reader.blank()?;
-        match reader.peek() {
-            None => Ok(value),
-            Some(_) => Err("something follows the value".to_owned()),
-        }
+    let mut reader = Reader { text, at: 0, problems: Vec::new() };
+    let value = reader.value(0).unwrap_or_else(|why| {
+        reader.wrong(why);
+        reader.skip();
+        Value::Null
     });
-    result.map_err(|why| {
-        let before = text.get(..reader.at.min(text.len())).unwrap_or(text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        format!("line {line}, column {column}: {why}")
-    })
+    reader.blank();
+    if reader.peek().is_some() {
+        reader.wrong("something follows the value");
+    }
+    if reader.problems.is_empty() {
+        return Ok(value);
+    }
+    let each = reader.problems.into_iter();
+    Err(each.map(|one| format!("line {}, column {}: {}", one.line, one.column, one.why)).collect())
+}
+
+/// What is wrong at a place, counted from 1.
+struct Problem {
+    line: usize,
+    column: usize,
+    why: String,
 }
 
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    problems: Vec<Problem>,
 }
 
 impl<'t> Reader<'t> {
@@ -59,8 +72,37 @@ impl<'t> Reader<'t> {
         is
     }
 
+    /// Notes a problem here, unless this line has one already.
+    fn wrong(&mut self, why: impl Into<String>) {
+        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let is_second = self.problems.last().is_some_and(|last| last.line >= line);
+        if is_second || self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        self.problems.push(Problem { line, column, why: why.into() });
+        if self.problems.len() >= PROBLEMS_MAX {
+            self.at = self.text.len();
+        }
+    }
+
+    /// Skips what cannot be read: up to the next `,`, closing bracket or line, brackets included.
+    fn skip(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(next) = self.peek() {
+            match next {
+                '{' | '[' | '(' => depth += 1,
+                '}' | ']' | ',' | '\n' if depth == 0 => return,
+                '}' | ']' | ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.take();
+        }
+    }
+
     /// Skips blanks and comments.
-    fn blank(&mut self) -> Result<(), String> {
+    fn blank(&mut self) {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
@@ -68,76 +110,133 @@ impl<'t> Reader<'t> {
             if trimmed.starts_with("//") {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
             } else if trimmed.starts_with("/*") {
-                self.at += trimmed.find("*/").ok_or("a comment does not end")? + 2;
+                match trimmed.find("*/") {
+                    Some(end) => self.at += end + 2,
+                    None => {
+                        self.wrong("this comment does not end");
+                        self.at = self.text.len();
+                    }
+                }
             } else {
-                return Ok(());
+                return;
             }
         }
     }
 
+    /// A value. On a problem the reader is where it is.
     fn value(&mut self, depth: usize) -> Result<Value, String> {
         if depth > DEPTH_MAX {
-            return Err(format!("more than {DEPTH_MAX} values within each other"));
+            self.wrong(format!("more than {DEPTH_MAX} values within each other"));
+            self.at = self.text.len();
+            return Ok(Value::Null);
         }
-        self.blank()?;
+        self.blank();
         match self.peek() {
-            Some('{') => self.object(depth),
-            Some('[') => self.array(depth),
+            Some('{') => Ok(self.object(depth)),
+            Some('[') => Ok(self.array(depth)),
             Some('"' | '\'') => self.quoted().map(Value::String),
             Some('/') => Err("for a regular expression write `\"name|regexp\": \"…\"`".to_owned()),
+            None | Some(',' | ':' | '}' | ']') => Err("a value is missing".to_owned()),
             Some(_) => self.word(),
-            None => Err("a value is missing".to_owned()),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, String> {
+    /// A value, or a note of what is wrong and nothing; the reader goes on behind it.
+    fn noted(&mut self, depth: usize) -> Value {
+        self.value(depth).unwrap_or_else(|why| {
+            self.wrong(why);
+            self.skip();
+            Value::Null
+        })
+    }
+
+    fn object(&mut self, depth: usize) -> Value {
         self.take();
         let mut members = Map::new();
         loop {
-            self.blank()?;
-            if self.takes('}') {
-                return Ok(Value::Object(members));
+            self.blank();
+            if self.ends('}', ']') {
+                return Value::Object(members);
             }
-            let key = match self.peek() {
-                Some('"' | '\'') => self.quoted()?,
-                _ => self.bare().to_owned(),
-            };
-            self.blank()?;
-            if key.is_empty() || !self.takes(':') {
-                return Err("a key and `:` are expected".to_owned());
+            match self.key() {
+                Ok(key) => {
+                    let value = self.noted(depth + 1);
+                    members.insert(key, value);
+                }
+                Err(why) => {
+                    self.wrong(why);
+                    self.skip();
+                }
             }
-            let value = self.value(depth + 1)?;
-            members.insert(key, value);
-            self.blank()?;
-            if !self.takes(',') && self.peek() != Some('}') {
-                return Err("`,` or `}` is expected".to_owned());
+            self.blank();
+            if !self.takes(',') && !matches!(self.peek(), Some('}' | ']') | None) {
+                self.wrong("`,` or `}` is expected");
             }
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, String> {
+    /// A key with its `:`.
+    fn key(&mut self) -> Result<String, String> {
+        let key = match self.peek() {
+            Some('"' | '\'') => self.quoted()?,
+            _ => self.bare().to_owned(),
+        };
+        self.blank();
+        match !key.is_empty() && self.takes(':') {
+            true => Ok(key),
+            false => Err("a key and `:` are expected".to_owned()),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Value {
         self.take();
         let mut elements = Vec::new();
         loop {
-            self.blank()?;
-            if self.takes(']') {
-                return Ok(Value::Array(elements));
+            self.blank();
+            if self.ends(']', '}') {
+                return Value::Array(elements);
             }
-            elements.push(self.value(depth + 1)?);
-            self.blank()?;
-            if !self.takes(',') && self.peek() != Some(']') {
-                return Err("`,` or `]` is expected".to_owned());
+            let start = self.at;
+            elements.push(self.noted(depth + 1));
+            self.blank();
+            if self.peek() == Some(':') {
+                // The list ended before; the object around it goes on.
+                self.at = start;
+                self.wrong("`]` is missing before this key");
+                return Value::Array(elements);
+            }
+            if !self.takes(',') && !matches!(self.peek(), Some('}' | ']') | None) {
+                self.wrong("`,` or `]` is expected");
             }
         }
     }
 
+    /// Whether an object or list ends here, with its own bracket or for lack of it.
+    fn ends(&mut self, own: char, other: char) -> bool {
+        if self.takes(own) {
+            return true;
+        }
+        let is_over = self.peek().is_none_or(|next| next == other);
+        if is_over {
+            self.wrong(format!("`{own}` is missing"));
+        }
+        is_over
+    }
+
     fn quoted(&mut self) -> Result<String, String> {
+        let start = self.at;
         let quote = self.take();
         let mut out = String::new();
         loop {
-            match self.take().ok_or("a text does not end")? {
+            let next = self.take();
+            let escaped = if next == Some('\\') { self.take() } else { next };
+            let (Some(next), Some(escaped)) = (next, escaped) else {
+                self.at = start;
+                return Err("this text does not end".to_owned());
+            };
+            match next {
                 end if Some(end) == quote => return Ok(out),
-                '\\' => match self.take().ok_or("a text does not end")? {
+                '\\' => match escaped {
                     'n' => out.push('\n'),
                     'r' => out.push('\r'),
                     't' => out.push('\t'),
@@ -216,7 +315,12 @@ mod tests {
     fn check(text: &str, expected: Result<&str, &str>) {
         match (read(text), expected) {
             (Ok(value), Ok(json)) => assert_eq!(value.to_string(), json, "{text}"),
-            (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
+            (Err(errors), Err(parts)) => {
+                let told = errors.join("\n");
+                let parts: Vec<&str> = parts.split('|').collect();
+                let all = parts.iter().zip(&errors).all(|(part, error)| error.contains(part));
+                assert!(all && parts.len() == errors.len(), "{text}:\n{told}");
+            }
             (found, _) => panic!("{text}: {found:?}"),
         }
     }
@@ -235,6 +339,23 @@ mod tests {
         check("{a: inf}", Err("`inf` is no value"));
         check("{} {}", Err("follows"));
         check("/* a", Err("does not end"));
+        check("", Err("line 1, column 1: a value is missing"));
         check(&"[".repeat(100_000), Err("within each other"));
+    }
+
+    #[test]
+    fn every_problem_is_named() {
+        let text = "{\n a: nope,\n b: [1, 2,\n \"c\": 3,\n d: function() {\n return 1 },\n \
+                    e: /x/\n f 1,\n g: 'x\n}";
+        check(
+            text,
+            Err("line 2, column 5: `nope`|line 4, column 2: `]` is missing|line 5, column 5: \
+                 scripts|line 7, column 5: for a regular|line 8, column 2: `,` or `}`|line 9, \
+                 column 5: this text does not end"),
+        );
+        check("{a: [1, 2}", Err("line 1, column 10: `]` is missing"));
+        check("{a: {b: 1\n, c: [", Err("line 2, column 7: `]` is missing"));
+        check("[1,\n2\n3,\n,]", Err("line 3, column 1: `,`|line 4, column 1: a value"));
+        check(&"{a: ?,\n".repeat(1_000), Err(&"no value|".repeat(20).trim_end_matches('|')));
     }
 }

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 64;
 
 /// The line of the value at `pointer`, from 1, or of its nearest existing ancestor. `None` if the
 /// text is neither YAML nor JSON.
-pub fn line_of(text: &str, pointer: &str) -> Option<u64> {
+pub(super) fn line_of(text: &str, pointer: &str) -> Option<u64> {
     let options = serde_saphyr::options! { strict_booleans: true };
     let root: Spanned<Located> = serde_saphyr::from_str_with_options(text, options).ok()?;
     let mut here = &root;

@@ -19,8 +19,8 @@ mod swagger;
 mod yapi;
 
 pub use access_log::is_access_log;
+pub use bundle::PlacedError;
 pub use documents::{Load, ReadError, ReadErrors};
-pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Outgoing, Warning};
 
 pub(crate) use documents::{Documents, PATH, Place, ROOT};

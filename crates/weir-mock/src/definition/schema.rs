@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{Draft, PatternOptions, Registry, Validator};
+use jsonschema::{Draft, Keyword, PatternOptions, Registry, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
@@ -179,6 +179,7 @@ pub(super) fn build(registry: &Registry<'static>, place: &Place) -> Result<Valid
             .with_base_uri(format!("{ROOT}:entry"))
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
+            .with_keyword(NotBelow::KEYWORD, |_, _, _| Ok(Box::new(NotBelow)))
             .offline()
     };
     // The linear-time engine, where the patterns permit it.
@@ -242,20 +243,27 @@ fn relax(value: &mut Value, mark: &str) {
     }
 }
 
-/// Has the formats of whole numbers bound them, where the schema has no bounds of its own. Only
-/// validators see it: what is generated stays as readable as without bounds.
+/// Has the formats of numbers bound them, where the schema has no bounds of its own. Only validators
+/// see it: what is generated stays as readable as without bounds.
 fn bound(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            let format = members.get("format").and_then(Value::as_str);
-            if let Some((low, high)) = format.and_then(whole_numbers) {
+            let format = members.get("format").and_then(Value::as_str).unwrap_or_default();
+            let whole = whole_numbers(format).map(|(low, high)| (number(low), number(high)));
+            let greatest = f64::from(f32::MAX);
+            let single = (format == "float").then(|| (json!(-greatest), json!(greatest)));
+            let is_int64 = format == "int64";
+            if let Some((low, high)) = whole.or(single) {
                 let bounds =
                     [("minimum", "exclusiveMinimum", low), ("maximum", "exclusiveMaximum", high)];
                 for (key, open, bound) in bounds {
                     if !members.contains_key(key) && !members.contains_key(open) {
-                        members.insert(key.to_owned(), Value::from(bound));
+                        members.insert(key.to_owned(), bound);
                     }
                 }
+            }
+            if is_int64 {
+                members.insert(NotBelow::KEYWORD.to_owned(), Value::Bool(true));
             }
             for (key, member) in members.iter_mut() {
                 if !DATA.contains(&key.as_str()) {
@@ -268,13 +276,46 @@ fn bound(value: &mut Value) {
     }
 }
 
+fn number(whole: i128) -> Value {
+    i64::try_from(whole)
+        .map_or_else(|_| json!(u64::try_from(whole).unwrap_or(u64::MAX)), Value::from)
+}
+
+/// Refuses whole numbers just below the least of `int64`: they are read as the nearest fraction,
+/// which equals it.
+struct NotBelow;
+
+impl NotBelow {
+    const KEYWORD: &'static str = "x-weir-int64";
+}
+
+impl<'i> Keyword<'i> for NotBelow {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        match Keyword::is_valid(self, instance) {
+            true => Ok(()),
+            false => Err(ValidationError::custom(format!(
+                "the number is less than the minimum of {}",
+                i64::MIN
+            ))),
+        }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        // Those that are further below break `minimum`.
+        !instance.is_f64() || instance.as_f64() != Some(i64::MIN as f64)
+    }
+}
+
 /// The least and greatest number of a format of whole numbers.
-pub(crate) fn whole_numbers(format: &str) -> Option<(i64, i64)> {
+pub(crate) fn whole_numbers(format: &str) -> Option<(i128, i128)> {
     match format {
-        "int64" => Some((i64::MIN, i64::MAX)),
+        "int64" => Some((i64::MIN.into(), i64::MAX.into())),
         "int32" => Some((i32::MIN.into(), i32::MAX.into())),
         "int16" => Some((i16::MIN.into(), i16::MAX.into())),
         "int8" => Some((i8::MIN.into(), i8::MAX.into())),
+        "uint64" => Some((0, u64::MAX.into())),
+        "uint32" => Some((0, u32::MAX.into())),
+        "uint16" => Some((0, u16::MAX.into())),
         "uint8" => Some((0, u8::MAX.into())),
         _ => None,
     }

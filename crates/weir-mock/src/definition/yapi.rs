@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::collect::{Collected, braces, form_schema, media, operation, parameter};
-use super::documents::{Place, ReadError, ReadErrors};
+use super::documents::{Place, ReadErrors};
 use super::lenient;
 use super::model::{Api, Code, Example, Kind, Media, ParameterPlace, RequestBody, Response};
 use super::schema::{Schema, Side, normalise};
@@ -88,7 +88,12 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) {
         all.wrong(place.at("path").error("an interface needs a `path`"));
     }
     let method = if method.is_empty() { "GET".to_owned() } else { method };
-    let path = braces(&path) + &fixed_query(value);
+    // The path of an export has the query too, which `query_path` has in parts.
+    let own_path = match fixed_query(value) {
+        Some(query) => path.split('?').next().unwrap_or_default().to_owned() + &query,
+        None => path,
+    };
+    let path = braces(&own_path);
     if all.has(&method.to_ascii_uppercase(), &path) {
         all.warn(&place.pointer, format!("{method} {path} is there already, and that one answers"));
     }
@@ -105,11 +110,9 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) {
         }
     }
     if !["GET", "HEAD"].contains(&own.method.as_str()) {
-        let read = request_body(value, place);
-        own.body = all.noted(read).flatten();
+        own.body = request_body(all, value, place);
     }
-    let read = response_body(all, value, place);
-    let content = all.noted(read).flatten();
+    let content = response_body(all, value, place);
     own.responses.push(Response {
         code: Code::Exact(200),
         media: content.into_iter().collect(),
@@ -118,15 +121,15 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) {
     all.add(own);
 }
 
-/// The query `?a=b` that distinguishes paths.
-fn fixed_query(value: &Value) -> String {
+/// The query `?a=b` that distinguishes paths, if there is one.
+fn fixed_query(value: &Value) -> Option<String> {
     let pairs = value.pointer("/query_path/params").and_then(Value::as_array);
     let pairs = pairs.into_iter().flatten().filter_map(|pair| {
         let text = |key: &str| pair.get(key).and_then(Value::as_str);
         Some(format!("{}={}", text("name")?, text("value").unwrap_or_default()))
     });
     let pairs: Vec<String> = pairs.collect();
-    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+    (!pairs.is_empty()).then(|| format!("?{}", pairs.join("&")))
 }
 
 fn is_required(one: &Value) -> bool {
@@ -141,14 +144,14 @@ fn is_set(value: &Value, key: &str) -> bool {
     value.get(key) == Some(&Value::Bool(true))
 }
 
-fn request_body(value: &mut Value, place: &Place) -> Result<Option<RequestBody>, ReadError> {
+fn request_body(all: &mut Collected, value: &mut Value, place: &Place) -> Option<RequestBody> {
     let kind = value.get("req_body_type").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
         "form" => {
             let fields = value.get("req_body_form").and_then(Value::as_array);
             let fields = fields.cloned().unwrap_or_default();
             if fields.is_empty() {
-                return Ok(None);
+                return None;
             }
             let named = fields
                 .iter()
@@ -161,37 +164,31 @@ fn request_body(value: &mut Value, place: &Place) -> Result<Option<RequestBody>,
             let at = place.at("req_body_form");
             let of = |range| media(range, Some(Schema::new(at.clone(), Side::Request)), None);
             let media = vec![of("application/x-www-form-urlencoded"), of("multipart/form-data")];
-            Ok(Some(RequestBody { required, media }))
+            Some(RequestBody { required, media })
         }
         "json" if is_set(value, "req_body_is_json_schema") => {
-            let Some(schema) = schema_in(value, "req_body_other", place, Side::Request)? else {
-                return Ok(None);
-            };
+            let schema = schema_in(all, value, "req_body_other", place, Side::Request)?;
             let media = vec![media("application/json", Some(schema), None)];
-            Ok(Some(RequestBody { required: false, media }))
+            Some(RequestBody { required: false, media })
         }
         // YApi has no schema for other bodies.
-        _ => Ok(None),
+        _ => None,
     }
 }
 
-fn response_body(
-    all: &mut Collected,
-    value: &mut Value,
-    place: &Place,
-) -> Result<Option<Media>, ReadError> {
+fn response_body(all: &mut Collected, value: &mut Value, place: &Place) -> Option<Media> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, body, at) = (text("res_body_type"), text("res_body"), place.at("res_body"));
     if body.trim().is_empty() {
-        return Ok(None);
+        return None;
     }
     let range = match kind.as_str() {
         "json" | "" if is_set(value, "res_body_is_json_schema") => {
-            let schema = schema_in(value, "res_body", place, Side::Response)?;
-            return Ok(Some(media("application/json", schema, None)));
+            let schema = schema_in(all, value, "res_body", place, Side::Response);
+            return Some(media("application/json", schema, None));
         }
         "json" | "" => {
-            let read = lenient::read(&body).map_err(|why| at.error(why))?;
+            let read = value_in(all, &body, &at)?;
             let mut notes = Vec::new();
             let shown = format!("{}#{}", at.file, at.pointer);
             let template = Template::read(&read, &shown, &mut notes);
@@ -202,37 +199,45 @@ fn response_body(
                 Ok(template) => template,
                 Err(wrong) => {
                     wrong.into_iter().for_each(|note| all.wrong(at.error(told(note))));
-                    return Ok(None);
+                    return None;
                 }
             };
             let example = match template.is_plain() {
                 true => Example::Value(read.into()),
                 false => Example::Template(template),
             };
-            return Ok(Some(media("application/json", None, Some(example))));
+            return Some(media("application/json", None, Some(example)));
         }
         "xml" => "application/xml",
         "html" => "text/html",
         _ => "text/plain",
     };
-    Ok(Some(media(range, None, Some(Example::Text(body)))))
+    Some(media(range, None, Some(Example::Text(body))))
+}
+
+/// The value written as text at a place; each problem in it is noted.
+fn value_in(all: &mut Collected, text: &str, at: &Place) -> Option<Value> {
+    let read = lenient::read(text);
+    read.map_err(|wrong| wrong.into_iter().for_each(|why| all.wrong(at.error(why)))).ok()
 }
 
 /// The schema written as text at `key`; it replaces the text.
 fn schema_in(
+    all: &mut Collected,
     value: &mut Value,
     key: &str,
     place: &Place,
     side: Side,
-) -> Result<Option<Schema>, ReadError> {
+) -> Option<Schema> {
     let at = place.at(key);
     let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
     if text.trim().is_empty() {
-        return Ok(None);
+        return None;
     }
-    let mut read = lenient::read(text).map_err(|why| at.error(why))?;
+    let mut read = value_in(all, text, &at)?;
     if !read.is_object() && !read.is_boolean() {
-        return Err(at.error("a schema is an object"));
+        all.wrong(at.error("a schema is an object"));
+        return None;
     }
     plain(&mut read);
     rebase(&mut read, &at.pointer);
@@ -240,8 +245,7 @@ fn schema_in(
     if let Some(own) = value.get_mut(key) {
         *own = read;
     }
-    let schema = Schema::new(at, side);
-    Ok(Some(schema))
+    Some(Schema::new(at, side))
 }
 
 /// Rewrites references within a schema to its place in the export.

@@ -1,6 +1,7 @@
 //! Values made from schemas, and checked against them before they are used.
 
 pub(crate) mod chinese;
+mod decimal;
 mod merge;
 pub(crate) mod names;
 mod number;

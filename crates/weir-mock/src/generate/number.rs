@@ -1,7 +1,9 @@
-//! Numbers within bounds, on the steps of `multipleOf`.
+//! Numbers within bounds, on the steps of `multipleOf`; whole numbers and steps are counted in
+//! decimals, as fractions in binary lead off them.
 
 use serde_json::{Number, Value};
 
+use super::decimal::Decimal;
 use super::{Generator, Spot};
 use crate::definition::whole_numbers;
 
@@ -9,33 +11,34 @@ impl Generator<'_> {
     pub(super) fn number(&self, schema: &Value, spot: &Spot, whole: bool) -> Result<Value, String> {
         let bounds = Bounds::of(schema);
         let nothing = || format!("{}: no number lies within the bounds", spot.pointer);
-        let step = schema.get("multipleOf").and_then(Value::as_f64).filter(|step| *step > 0.0);
+        let step = schema.get("multipleOf").and_then(Decimal::of).filter(Decimal::is_positive);
         let dice = self.chance.roll(&spot.pointer, spot.attempt);
-        if whole && step.is_none_or(|step| step.fract() == 0.0) {
-            return self.whole(&bounds, step.map_or(1, |step| step as i128), dice, spot);
+        if whole {
+            return self.whole(&bounds, step.map_or(1, Decimal::whole_step), dice, spot);
         }
         if let Some(step) = step {
-            // Counted in steps, so that no rounding leads off them.
-            let (low, high) = (bounds.low.unwrap_or(0.0), bounds.high);
-            let mut first = (low / step).ceil();
-            if bounds.low_open && first * step <= low {
-                first += 1.0;
-            }
-            let last = high.map_or(first + 100.0, |high| (high / step).floor());
-            if first > last {
+            let ends = [bounds.low, bounds.high].into_iter().flatten().map(|end| end.places);
+            let places = ends.fold(step.places, u32::max);
+            let step = step.units(places);
+            let (low, high) = bounds.units(places, step.saturating_mul(100));
+            let first = ceiled(low, step);
+            if first > high {
                 return Err(nothing());
             }
-            let span = (last - first).min(1e9);
-            let at = if self.is_dynamic() { dice as f64 % (span + 1.0) } else { 0.0 };
-            return decimal((first + at.floor()) * step, step).ok_or_else(nothing);
+            let count = ((high - first) / step).min(1_000_000_000) + 1;
+            let at = if self.is_dynamic() { i128::from(dice) % count } else { 0 };
+            return Decimal { units: first + at * step, places }.number().ok_or_else(nothing);
         }
-        let low = bounds.low.or(bounds.high.map(|high| high - 100.0)).unwrap_or(0.0);
-        let high = bounds.high.unwrap_or(low + 1_000.0);
+        let (least, greatest) =
+            (bounds.low.map(Decimal::approximate), bounds.high.map(Decimal::approximate));
+        let low = least.or(greatest.map(|high| high - 100.0)).unwrap_or(0.0);
+        let high = greatest.unwrap_or(low + 1_000.0);
         if low > high || low == high && (bounds.low_open || bounds.high_open) {
             return Err(nothing());
         }
         let zero_fits = low <= 0.0 && high >= 0.0;
-        if !self.is_dynamic() && zero_fits && !(bounds.low_open && low == 0.0) {
+        let is_open_zero = bounds.low_open && low == 0.0 || bounds.high_open && high == 0.0;
+        if !self.is_dynamic() && zero_fits && !is_open_zero {
             return Ok(Value::from(0));
         }
         let share = if self.is_dynamic() { (dice % 9_999 + 1) as f64 / 10_001.0 } else { 0.5 };
@@ -47,8 +50,7 @@ impl Generator<'_> {
 
     fn whole(&self, bounds: &Bounds, step: i128, dice: u64, spot: &Spot) -> Result<Value, String> {
         let (low, high) = bounds.whole();
-        let first = low.div_euclid(step) * step;
-        let first = if first < low { first + step } else { first };
+        let first = ceiled(low, step);
         if first > high {
             return Err(format!("{}: no whole number lies within the bounds", spot.pointer));
         }
@@ -65,14 +67,20 @@ impl Generator<'_> {
         } else {
             first
         };
-        let number = i64::try_from(value).map(Value::from);
-        Ok(number.unwrap_or_else(|_| Value::from(value as f64)))
+        let number = Decimal { units: value, places: 0 }.number();
+        number.ok_or_else(|| format!("{}: the number is too large", spot.pointer))
     }
 }
 
+/// The least multiple of `step` that is not below `low`.
+fn ceiled(low: i128, step: i128) -> i128 {
+    let below = low.div_euclid(step).saturating_mul(step);
+    if below < low { below.saturating_add(step) } else { below }
+}
+
 struct Bounds {
-    low: Option<f64>,
-    high: Option<f64>,
+    low: Option<Decimal>,
+    high: Option<Decimal>,
     low_open: bool,
     high_open: bool,
     /// Bounds of the format.
@@ -81,19 +89,18 @@ struct Bounds {
 
 impl Bounds {
     fn of(schema: &Value) -> Self {
-        let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+        let number = |key: &str| schema.get(key).and_then(Decimal::of);
         let (low, open_low) = (number("minimum"), number("exclusiveMinimum"));
         let (high, open_high) = (number("maximum"), number("exclusiveMaximum"));
         let low_open = open_low.is_some_and(|open| low.is_none_or(|low| open >= low));
         let high_open = open_high.is_some_and(|open| high.is_none_or(|high| open <= high));
         let format = schema.get("format").and_then(Value::as_str).and_then(whole_numbers);
-        let (least, greatest) = format.unwrap_or((i32::MIN.into(), i32::MAX.into()));
         Self {
             low: if low_open { open_low } else { low },
             high: if high_open { open_high } else { high },
             low_open,
             high_open,
-            format: (least.into(), greatest.into()),
+            format: format.unwrap_or((i32::MIN.into(), i32::MAX.into())),
         }
     }
 
@@ -101,15 +108,29 @@ impl Bounds {
         self.low.is_none() && self.high.is_none()
     }
 
+    /// The least and greatest number, counted in units of this many places, which no bound has more
+    /// of; at most `span` apart, where one of them is missing.
+    fn units(&self, places: u32, span: i128) -> (i128, i128) {
+        let low = self.low.map(|low| low.units(places) + i128::from(self.low_open));
+        let high = self.high.map(|high| high.units(places) - i128::from(self.high_open));
+        match (low, high) {
+            (None, None) => (0, span),
+            (Some(low), None) => (low, low.saturating_add(span)),
+            // Zero first, if it fits.
+            (None, Some(high)) => (if high >= 0 { 0 } else { high.saturating_sub(span) }, high),
+            (Some(low), Some(high)) => (low, high),
+        }
+    }
+
     /// The least and greatest whole number.
     fn whole(&self) -> (i128, i128) {
-        let low = self.low.map(|low| {
-            let up = low.ceil() as i128;
-            if self.low_open && up as f64 <= low { up + 1 } else { up }
+        let low = self.low.map(|low| match low.exact() {
+            Some(own) => own + i128::from(self.low_open),
+            None => low.floor() + 1,
         });
-        let high = self.high.map(|high| {
-            let down = high.floor() as i128;
-            if self.high_open && down as f64 >= high { down - 1 } else { down }
+        let high = self.high.map(|high| match high.exact() {
+            Some(own) => own - i128::from(self.high_open),
+            None => high.floor(),
         });
         // Without bounds, numbers that people read easily.
         match (low, high) {
@@ -119,15 +140,4 @@ impl Bounds {
             (Some(low), Some(high)) => (low, high),
         }
     }
-}
-
-/// `value`, written with as many places as `step` has.
-fn decimal(value: f64, step: f64) -> Option<Value> {
-    let text = step.to_string();
-    let places = text.split_once('.').map_or(0, |(_, places)| places.len());
-    let text = format!("{value:.places$}");
-    if places == 0 {
-        return text.parse::<i64>().ok().map(Value::from);
-    }
-    text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number)
 }

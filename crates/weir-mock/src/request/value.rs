@@ -129,6 +129,9 @@ pub(crate) fn coerce(text: &str, shape: Option<&Shape<'_>>) -> Value {
         if let Ok(number) = text.parse::<i64>() {
             return Value::from(number);
         }
+        if let Ok(number) = text.parse::<u64>() {
+            return Value::from(number);
+        }
         let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
         let number = text.parse::<f64>().ok().filter(|_| plain).and_then(Number::from_f64);
         if let Some(number) = number {

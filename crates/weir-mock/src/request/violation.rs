@@ -71,7 +71,11 @@ pub(crate) fn violations(
         place.extend(
             pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")),
         );
-        let code = error.kind().keyword().to_owned();
+        // Keywords of our own stand for formats.
+        let code = match error.kind().keyword() {
+            own if own.starts_with("x-weir-") => "format",
+            known => known,
+        };
         found.push(Violation::new(place, code, error.to_string()));
     }
 }
