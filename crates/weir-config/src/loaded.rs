@@ -243,9 +243,7 @@ impl Loader {
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
         let compiler = compiler.with_pipelines(pipelines);
-        for (name, text) in quoted {
-            self.documents.sources.add(name, text);
-        }
+        self.documents.sources.extend(quoted);
         Loaded {
             settings,
             compiler: Arc::new(compiler),

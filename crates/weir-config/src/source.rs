@@ -143,6 +143,13 @@ impl Sources {
         number
     }
 
+    /// Adds further texts with their names.
+    pub fn extend(&mut self, texts: Vec<(Arc<str>, Arc<str>)>) {
+        for (name, text) in texts {
+            self.add(name, text);
+        }
+    }
+
     /// Prevents findings from showing this text.
     pub(crate) fn keep_secret(&mut self, text: &str) {
         if text.len() >= HIDDEN_BYTES_MIN {

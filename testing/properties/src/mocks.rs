@@ -103,13 +103,9 @@ fn refused(errors: &ReadErrors, text: &str) {
         assert!(is_pointer && !error.message.is_empty(), "{error}");
     }
     let lines = u64::try_from(text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count());
-    for (place, _) in errors.located("file", text) {
-        let line =
-            place.strip_prefix("file:").and_then(|rest| rest.split('#').next()?.parse().ok());
-        assert!(
-            line.is_none_or(|line: u64| (1..=lines.unwrap_or(0) + 1).contains(&line)),
-            "{place}"
-        );
+    for error in errors.located(&|_| Some(text.to_owned())) {
+        let line = error.line.unwrap_or(1);
+        assert!((1..=lines.unwrap_or(0) + 1).contains(&line), "{}", error.place());
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use weir_mock::PlacedError;
 
-use super::Reading;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Span, offset};
 
@@ -45,20 +44,34 @@ impl Misread {
     }
 }
 
-impl Reading<'_> {
+/// The texts of definitions with errors, which diagnostics quote.
+#[derive(Debug, Default)]
+pub(super) struct Quoted {
+    /// Number of the configuration's own sources; these follow them.
+    sources: usize,
+    /// Each with its name.
+    pub texts: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Quoted {
+    /// None yet, beside so many sources.
+    pub fn new(sources: usize) -> Self {
+        Self { sources, texts: Vec::new() }
+    }
+
     /// The finding for an error in a definition that is named at `named`.
-    pub(super) fn diagnostic(&mut self, one: &Misread, named: Span) -> Diagnostic {
+    pub fn diagnostic(&mut self, one: &Misread, named: Span) -> Diagnostic {
         let (Some((start, end)), Some(text)) = (one.range(), &one.text) else {
             let found = Diagnostic::new(Code::InvalidValue, one.line()).at(named);
             return found.help("correct the definition, or name another file");
         };
         let name: Arc<str> = one.file.display().to_string().into();
-        let known = self.quoted.iter().position(|(known, _)| *known == name);
+        let known = self.texts.iter().position(|(known, _)| *known == name);
         let at = known.unwrap_or_else(|| {
-            self.quoted.push((name, Arc::clone(text)));
-            self.quoted.len() - 1
+            self.texts.push((name, Arc::clone(text)));
+            self.texts.len() - 1
         });
-        let source = u32::try_from(self.sources.len() + at).unwrap_or(u32::MAX);
+        let source = u32::try_from(self.sources + at).unwrap_or(u32::MAX);
         let pointer = one.error.as_ref().map_or("", |error| error.pointer.as_str());
         let message = match pointer {
             "" => one.why.clone(),

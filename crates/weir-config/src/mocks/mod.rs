@@ -19,7 +19,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
-use misread::Misread;
+use misread::{Misread, Quoted};
 pub use tenants::TenantRules;
 use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
@@ -200,8 +200,13 @@ pub(crate) fn mocks(
     let tenants = tenants::rules(&mut fields);
     let callbacks = callback_targets(&mut fields);
     let options = common.over(&Options { select_header, callbacks, ..Options::default() });
-    let mut reading =
-        Reading { files, sources, apis: Vec::new(), read: Vec::new(), quoted: Vec::new() };
+    let mut reading = Reading {
+        files,
+        sources,
+        apis: Vec::new(),
+        read: Vec::new(),
+        quoted: Quoted::new(sources.len()),
+    };
     let Some(node) = fields.node("apis") else {
         let common = CommonMocks { options, settings: common, tenants };
         return MocksByName { sources: nothing(), common, ..MocksByName::default() };
@@ -222,7 +227,7 @@ pub(crate) fn mocks(
     }
     let sources = ApiSources::new(by_name, Arc::clone(table));
     let common = CommonMocks { options, settings: common, tenants };
-    MocksByName { sources, common, files, quoted }
+    MocksByName { sources, common, files, quoted: quoted.texts }
 }
 
 /// Each set of definitions that a uri can name: one definition, those of one tenant, and all.
@@ -308,7 +313,7 @@ struct Reading<'a> {
     apis: Vec<Owned>,
     /// Files and folders that were read.
     read: Vec<PathBuf>,
-    quoted: Vec<(Arc<str>, Arc<str>)>,
+    quoted: Quoted,
 }
 
 impl Reading<'_> {
@@ -377,10 +382,8 @@ impl Reading<'_> {
                 }
                 Err(wrong) => {
                     self.read.push(path.clone());
-                    for one in wrong {
-                        let found = self.diagnostic(&one, written.at);
-                        below.problems.push(found);
-                    }
+                    let found = wrong.iter().map(|one| self.quoted.diagnostic(one, written.at));
+                    below.problems.extend(found);
                 }
             }
         }

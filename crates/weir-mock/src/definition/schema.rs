@@ -243,8 +243,8 @@ fn relax(value: &mut Value, mark: &str) {
     }
 }
 
-/// Has the formats of numbers bound them, where the schema has no bounds of its own. Only validators
-/// see it: what is generated stays as readable as without bounds.
+/// Adds the bounds that the formats of numbers imply, where the schema has none of its own. For
+/// validators only: generated numbers stay as readable as without bounds.
 fn bound(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,5 @@
-//! Decimal fractions, exact where binary ones are not: `0.07` is seven hundredths. Used to count the
-//! steps of `multipleOf` and whole numbers beyond 2^53.
+//! Decimal fractions, exact where binary ones are not: `0.07` is seven hundredths. Used to count
+//! the steps of `multipleOf` and whole numbers beyond 2^53.
 
 use std::cmp::Ordering;
 
