@@ -280,7 +280,7 @@ fn definitions_that_are_none_are_refused_with_their_place() {
         assert!(error.contains(part), "{text}: {error}");
     };
     check("a: 1", "no API definition");
-    check("{", "line 1");
+    check("{", "api.yaml:1:1: no JSON");
     check("openapi: 3.1.0\npaths: { pets: {} }", "api.yaml#/paths/pets");
     check("openapi: 3.1.0\npaths: { /a: { get: { responses: { soon: {} } } } }", "no status");
     check(

@@ -63,25 +63,25 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
     /// Requests in service at a time, or `adaptive`.
-    #[arg(long, value_name = "N|adaptive")]
+    #[arg(long, value_name = "N|adaptive", allow_hyphen_values = true)]
     concurrency: Option<String>,
     /// Bytes a second of all bodies of a key, such as `10MB/s`.
-    #[arg(long, value_name = "SIZE/s")]
+    #[arg(long, value_name = "SIZE/s", allow_hyphen_values = true)]
     bandwidth: Option<String>,
     /// Requests that pass at once after an idle time.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     burst: Option<u64>,
     /// Time from an idle limit to its full rate.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     warm_up: Option<String>,
     /// Most waiting requests.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     queue: Option<u64>,
     /// Requests that would wait longer are refused.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     max_wait: Option<String>,
 }
 

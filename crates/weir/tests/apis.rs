@@ -195,6 +195,8 @@ async fn definitions_survive_a_kill_and_come_back_from_an_export() {
     assert_eq!(get(&gateway, "/3/items/1", "Host: x").await.status, 404);
     let imported = ok(&gateway, &["import", &path]);
     assert_eq!(imported, "imported 5 definitions: 5 new, 0 replaced\n");
+    let empty = file(&gateway, "none.jsonl", "\n");
+    fails(&gateway, &["import", &empty], &["none.jsonl: no definition"]);
     assert_eq!(get(&gateway, "/3/items/1", "Host: x").await.text(), "3");
 }
 

@@ -356,6 +356,7 @@ mod tests {
         check("{a: [1, 2}", Err("line 1, column 10: `]` is missing"));
         check("{a: {b: 1\n, c: [", Err("line 2, column 7: `]` is missing"));
         check("[1,\n2\n3,\n,]", Err("line 3, column 1: `,`|line 4, column 1: a value"));
-        check(&"{a: ?,\n".repeat(1_000), Err("no value|".repeat(20).trim_end_matches('|')));
+        let many = format!("[{}]", "?,\n".repeat(1_000));
+        check(&many, Err("no value|".repeat(20).trim_end_matches('|')));
     }
 }

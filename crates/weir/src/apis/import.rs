@@ -94,6 +94,12 @@ impl Shipment<'_> {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             return self.add(&json!({ "name": name, "definition": whole(file, text)? }));
         }
+        if text.trim().is_empty() {
+            bail!(
+                "{}: no definition; each line is one, as `weir apis export` writes it",
+                file.display()
+            );
+        }
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let entry: Value = serde_json::from_str(line)
                 .with_context(|| format!("{}:{}: not JSON", file.display(), at + 1))?;
