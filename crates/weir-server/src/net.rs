@@ -280,6 +280,18 @@ pub(crate) fn poll_peek(socket: &mut Socket, buffer: &mut [u8]) -> Poll<io::Resu
     poll_reading(socket, |socket| socket.peek_now(buffer))
 }
 
+/// Ready once the peer has closed its side, or the connection broke. Reads nothing, even if the
+/// peer has sent bytes.
+pub(crate) fn poll_hung_up(socket: &mut Socket) -> Poll<()> {
+    if let State::Nobody = socket.0 {
+        return Poll::Pending;
+    }
+    match socket.register() {
+        Ok(watched) => watched.poll_read_ended(),
+        Err(_) => Poll::Ready(()),
+    }
+}
+
 /// Writes once; there must be something to write.
 pub(crate) fn poll_write(socket: &mut Socket, bytes: &[u8]) -> Poll<io::Result<usize>> {
     poll_writing(socket, |socket| socket.write_now(bytes))

@@ -82,6 +82,12 @@ impl<F: AsRawFd> Watched<F> {
         self.poll(READABLE, &self.source.reader)
     }
 
+    /// Whether the peer sends nothing more; if it may, the current task is woken when that ends, and
+    /// when more bytes arrive.
+    pub(crate) fn poll_read_ended(&self) -> Poll<()> {
+        self.poll(READ_ENDED, &self.source.reader)
+    }
+
     /// Whether a write may make progress, as [`Self::poll_readable`].
     pub(crate) fn poll_writable(&self) -> Poll<()> {
         self.poll(WRITABLE, &self.source.writer)
@@ -163,6 +169,19 @@ mod tests {
             assert_eq!(read(&far, &mut buffer), Some(2));
             poll_fn(|_| far.poll_readable()).await;
             assert_eq!(read(&far, &mut buffer), Some(0));
+        });
+    }
+
+    #[test]
+    fn the_end_behind_unread_bytes_wakes() {
+        run(async {
+            let (mut near, far) = pair();
+            near.write_all(b"12").expect("to write");
+            poll_fn(|_| far.poll_readable()).await;
+            assert!(far.poll_read_ended().is_pending());
+            drop(near);
+            poll_fn(|_| far.poll_read_ended()).await;
+            assert_eq!(read(&far, &mut [0; 4]), Some(2));
         });
     }
 

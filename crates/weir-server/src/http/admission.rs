@@ -15,10 +15,11 @@ use super::exchange::{Exchange, Record};
 use super::pace::Pace;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
+use crate::net::poll_hung_up;
 use crate::pacer::{arm, arm_if, now_ns};
 use crate::worker::Worker;
 
-/// Interval at which a waiting client is checked for having disconnected.
+/// Interval at which a waiting request is compared with its deadline.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The immediate result of a ticket.
@@ -70,10 +71,11 @@ pub(super) async fn wait(
         if worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(None));
         }
+        // At once: its turn is for the next one.
+        if poll_hung_up(&mut client.stream).is_ready() {
+            return Poll::Ready(Err(None));
+        }
         while client.deadline.poll(cx) {
-            if client.stream.has_hung_up() {
-                return Poll::Ready(Err(None));
-            }
             // The client no longer awaits an answer.
             if slot.is_late(now_ns()) && ticket.valve.expire(&slot) {
                 return Poll::Ready(Err(Some(Reason::Deadline)));

@@ -12,10 +12,12 @@ use weir_snapshot::PipelineLimit;
 use super::balance::hash_of;
 use super::near::{Cut, Near};
 use crate::http::pace::Pace;
+use crate::net::poll_hung_up;
 use crate::pacer::{arm_if, now_ns};
 use crate::worker::Worker;
 
-/// Interval at which a waiting client is checked for having disconnected.
+/// Interval at which a waiting client that has closed its own side is checked for a broken
+/// connection.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Decision of a limit about a connection or message.
@@ -101,6 +103,10 @@ async fn wait(near: &mut Near, mut place: Place) -> Result<(), Cut> {
             return Poll::Ready(Some(passes));
         }
         if near.is_over() {
+            return Poll::Ready(None);
+        }
+        // At once: its turn is for the next one.
+        if poll_hung_up(&mut near.stream).is_ready() && near.stream.has_broken() {
             return Poll::Ready(None);
         }
         while near.deadline.poll(cx) {
