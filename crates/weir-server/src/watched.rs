@@ -82,8 +82,8 @@ impl<F: AsRawFd> Watched<F> {
         self.poll(READABLE, &self.source.reader)
     }
 
-    /// Whether the peer sends nothing more; if it may, the current task is woken when that ends, and
-    /// when more bytes arrive.
+    /// Whether the peer sends nothing more; if it may, the current task is woken when that ends,
+    /// and when more bytes arrive.
     pub(crate) fn poll_read_ended(&self) -> Poll<()> {
         self.poll(READ_ENDED, &self.source.reader)
     }
