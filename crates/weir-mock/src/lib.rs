@@ -26,6 +26,7 @@ mod request;
 mod respond;
 mod response;
 mod router;
+mod sample;
 mod sorted;
 mod state;
 mod table;
@@ -52,6 +53,7 @@ pub use recording::{
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};
+pub use sample::SampleRequest;
 pub use sorted::Sorted;
 pub use table::{ApiSources, MockSource, MockTable, StoredPart};
 pub use tenants::{MockSet, TenantForm, check_tenant};

@@ -19,6 +19,29 @@ async fn ask(gateway: &Gateway, request: &str) -> Response {
     Client::connect(gateway.address()).await.exchange(request).await
 }
 
+/// With the real curl; CI installs it.
+#[test]
+fn the_printed_command_lines_work() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let example = include_bytes!("../../../examples/petstore.yaml");
+    let args = ["mock", "--port", "0", "{config}"];
+    let binary = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let gateway = Gateway::launch(binary, &args, &[("petstore.yaml", example)]);
+    gateway.wait_for_output("listening");
+    let output = gateway.output();
+    let lines = output.lines().filter_map(|line| line.trim().strip_prefix("curl "));
+    let statuses = lines.map(|line| {
+        let line = line.split("  # ").next().unwrap_or(line);
+        let line = format!("curl -s -o /dev/null -w '%{{http_code}}' {line}");
+        let sent = Command::new("sh").args(["-c", &line]).output().expect("a shell");
+        String::from_utf8_lossy(&sent.stdout).into_owned()
+    });
+    assert_eq!(statuses.collect::<Vec<_>>(), ["200", "201", "200", "204"], "{output}");
+}
+
 #[tokio::test]
 async fn requests_are_validated_and_answered_on_one_connection() {
     let gateway = mock(&[]);

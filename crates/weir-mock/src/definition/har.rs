@@ -36,6 +36,11 @@ fn entry(all: &mut Collected, value: &Value, place: &Place) -> Option<String> {
     let response = content(value, place);
     let (url, response) = (all.noted(url), all.noted(response).flatten());
     let url = url?;
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let scheme = url.split(':').next().unwrap_or_default();
+        all.warn(&place.pointer, format!("`{scheme}:` asks no server, so the entry is left out"));
+        return None;
+    }
     let method = text("/request/method").unwrap_or("GET");
     let (host, path, query) = parts(url);
     let status = value.pointer("/response/status").and_then(Value::as_u64);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use serde_json::json;
-use weir_mock::{MockSet, Mocks, TenantForm};
+use weir_mock::{MockSet, Mocks, SampleRequest, TenantForm};
 
 use crate::output::counted;
 use crate::routes::client::escaped;
@@ -112,17 +112,13 @@ fn lines(out: &mut String, mocks: &Mocks, place: &Place, room: &mut usize) {
     let Place { start, options } = place;
     for one in mocks.operations().take(*room) {
         *room -= 1;
-        let operation = one.operation;
-        let method = match operation.method.as_str() {
-            "GET" => String::new(),
-            method => format!("-X {method} "),
-        };
-        let url = format!("{start}{}{}", one.base_path, filled(&operation.path));
-        let summary = match operation.summary.as_str() {
+        let summary = match one.operation.summary.as_str() {
             "" => String::new(),
             text => format!("  # {text}"),
         };
-        let _ = writeln!(out, "  curl {method}{options}'{url}'{summary}");
+        let start = format!("{start}{}", one.base_path);
+        let line = command(&one.operation.method, &start, options, &one.operation.sample_request());
+        let _ = writeln!(out, "  {line}{summary}");
     }
     for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
         let url = format!("{start}/__weir/webhooks/{}?to=URL", escaped(&one.name));
@@ -152,16 +148,26 @@ fn hidden(mocks: &Mocks) -> String {
     each.collect()
 }
 
-/// A path with something for each variable.
-fn filled(path: &str) -> String {
-    let mut out = String::new();
-    let mut rest = path.split('#').next().unwrap_or(path);
-    while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
-        out.push('1');
-        rest = after.split_once('}').map_or("", |(_, rest)| rest);
+/// A command line for a POSIX shell that sends the request.
+fn command(method: &str, start: &str, options: &str, sample: &SampleRequest) -> String {
+    let mut line = match (method, &sample.body) {
+        ("GET", None) | ("POST", Some(_)) => "curl ".to_owned(),
+        ("HEAD", None) => "curl --head ".to_owned(),
+        (method, _) => format!("curl -X {method} "),
+    };
+    line += options;
+    for (name, value) in &sample.fields {
+        let _ = write!(line, "-H {} ", quoted(&format!("{name}: {value}")));
     }
-    out + rest
+    if let Some(body) = &sample.body {
+        let _ = write!(line, "-d {} ", quoted(body));
+    }
+    let mark = if sample.query.is_empty() { "" } else { "?" };
+    line + &quoted(&format!("{start}{}{mark}{}", sample.path, sample.query))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
