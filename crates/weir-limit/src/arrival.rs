@@ -106,6 +106,11 @@ impl Slot {
         told()
     }
 
+    /// Whether it has a deadline of its own.
+    pub fn has_deadline(&self) -> bool {
+        self.until_ns.is_some()
+    }
+
     /// Whether its own deadline has passed.
     pub fn is_late(&self, now_ns: u64) -> bool {
         self.until_ns.is_some_and(|until_ns| until_ns <= now_ns)

@@ -38,7 +38,7 @@ const IDLE_MS_MIN: u64 = 1_000;
 const HEAD_READ_BYTES: usize = 2 * 1024;
 /// With more waiting requests than this, memory of a waiting request matters more than the time
 /// it takes to save it.
-const CROWD: usize = 128;
+pub(crate) const CROWD: usize = 128;
 
 /// The snapshot of a request. The inner `Arc` is cloned once per worker: cloning it per request
 /// would make all workers write to one cache line.

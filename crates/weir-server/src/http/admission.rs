@@ -2,9 +2,10 @@
 //!
 //! While it waits, only its head is held: body bytes stay in the kernel's receive buffer.
 
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_filter::{LocalResponse, RateFields, Ticket};
@@ -48,53 +49,102 @@ pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admit
     }
 }
 
-/// Waits for the turn of the request; an answer if it is refused after all.
-pub(super) async fn wait(
-    worker: &Worker,
-    client: &mut Client,
-    x: &mut Exchange,
-    ticket: &Ticket,
-    slot: Arc<Slot>,
-) -> Result<Option<Box<LocalResponse>>, ProxyError> {
-    let started = now_ns();
+/// How the wait for a turn ended.
+pub(super) enum Ending {
+    /// It passes, after so many nanoseconds.
+    Passes(u64),
+    /// It is refused after all, after so many nanoseconds.
+    Refused(Reason, u64),
+    /// The client has gone, or the gateway stops.
+    Gone,
+}
+
+/// The wait of a request for its turn. Written out, as many of them may be there: it is a third of
+/// what the compiler would make of an `async fn`.
+///
+/// It leaves the queue when it is dropped: when the client has gone, or the request panics.
+pub(super) struct Wait<'a> {
+    worker: &'a Worker,
+    client: &'a mut Client,
+    valve: &'a Arc<Valve>,
+    slot: &'a Slot,
+    since_ns: u64,
+    has_left: bool,
+}
+
+/// Waits for the turn of a request.
+pub(super) fn wait<'a>(
+    worker: &'a Worker,
+    client: &'a mut Client,
+    ticket: &'a Ticket,
+    slot: &'a Slot,
+) -> Wait<'a> {
     worker.waiting.update(|count| count + 1);
-    if worker.is_crowded() {
-        x.shed();
+    if slot.has_deadline() {
+        worker.deadlines.refresh();
+        client.deadline.set(LOOK);
     }
-    let mut place = Place { worker, valve: &ticket.valve, slot: &slot, left: false };
-    worker.deadlines.refresh();
-    client.deadline.set(LOOK);
-    let ended = poll_fn(|cx| {
+    Wait { worker, client, valve: &ticket.valve, slot, since_ns: now_ns(), has_left: false }
+}
+
+impl Future for Wait<'_> {
+    type Output = Ending;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
+        let Self { worker, client, valve, slot, since_ns, has_left } = &mut *self;
+        let waited_ns = || now_ns() - *since_ns;
         if let Poll::Ready(passes) = slot.poll(cx) {
-            return Poll::Ready(if passes { Ok(()) } else { Err(Some(Reason::Flushed)) });
+            *has_left = true;
+            return Poll::Ready(match passes {
+                true => Ending::Passes(waited_ns()),
+                false => Ending::Refused(Reason::Flushed, waited_ns()),
+            });
         }
-        if worker.drain.phase() == Phase::Stopped {
-            return Poll::Ready(Err(None));
-        }
-        // At once: its turn is for the next one.
-        if poll_hung_up(&mut client.stream).is_ready() {
-            return Poll::Ready(Err(None));
+        // A client that hangs up is noticed at once: its turn is for the next one.
+        let is_over = worker.drain.phase() == Phase::Stopped;
+        if is_over || poll_hung_up(&mut client.stream).is_ready() {
+            return Poll::Ready(Ending::Gone);
         }
         while client.deadline.poll(cx) {
             // The client no longer awaits an answer.
-            if slot.is_late(now_ns()) && ticket.valve.expire(&slot) {
-                return Poll::Ready(Err(Some(Reason::Deadline)));
+            if slot.is_late(now_ns()) && valve.expire(slot) {
+                *has_left = true;
+                return Poll::Ready(Ending::Refused(Reason::Deadline, waited_ns()));
             }
             client.deadline.set(LOOK);
         }
         Poll::Pending
-    })
-    .await;
-    client.deadline.clear();
-    place.left = !matches!(ended, Err(None));
-    let waited_ns = now_ns() - started;
-    match ended {
-        Err(None) => Err(ProxyError::new(ErrorKind::ClientGone)),
-        Err(Some(reason)) => {
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.worker.waiting.update(|count| count - 1);
+        self.client.deadline.clear();
+        // A request admitted at this very moment has used its turn, but must give back its place.
+        if !self.has_left && self.valve.leave(self.slot) && self.valve.holds() {
+            arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
+        }
+    }
+}
+
+/// Records that the wait of a request is over; an answer if it is refused after all.
+///
+/// # Errors
+/// The client has gone.
+pub(super) fn go_on(
+    worker: &Worker,
+    x: &mut Exchange,
+    ticket: &Ticket,
+    ending: Ending,
+) -> Result<Option<Box<LocalResponse>>, ProxyError> {
+    match ending {
+        Ending::Gone => Err(ProxyError::new(ErrorKind::ClientGone)),
+        Ending::Refused(reason, waited_ns) => {
             let refusal = Refusal { reason, retry_ns: 0, wait_ns: Some(waited_ns) };
             Ok(Some(Box::new(refused(ticket, refusal))))
         }
-        Ok(()) => {
+        Ending::Passes(waited_ns) => {
             hold(worker, x, ticket);
             tell(x, ticket);
             x.added.append(b"Server-Timing", &queue_timing(waited_ns));
@@ -106,24 +156,6 @@ pub(super) async fn wait(
 /// How long a request waited, or would have waited (W3C Server Timing).
 fn queue_timing(wait_ns: u64) -> Vec<u8> {
     format!("queue;dur={:.1}", wait_ns as f64 / 1e6).into_bytes()
-}
-
-/// Leaves the queue when it is dropped: when the client has gone, or the request panics.
-struct Place<'a> {
-    worker: &'a Worker,
-    valve: &'a Arc<Valve>,
-    slot: &'a Slot,
-    left: bool,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.worker.waiting.update(|count| count - 1);
-        // A request admitted at this very moment has used its turn, but must give back its place.
-        if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
-            arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
-        }
-    }
 }
 
 /// Records that a request is in service, where concurrency is limited, and paces its bodies.

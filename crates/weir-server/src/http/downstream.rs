@@ -1,57 +1,30 @@
 //! A client's connection: one head after another, each handed to the exchange.
 
-use std::future::poll_fn;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
-use std::time::Duration;
 
-use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
-
-use super::buffers::{Carry, ReadBuffer};
+use super::buffers::Carry;
 use super::client::Client;
-use super::exchange::{Exchange, Next};
-use super::find::look_ahead_by_path;
-use super::life::{answer_panic, exchange, refuse};
+use super::crowd;
+use super::ending::end;
+use super::life::{exchange, turn_away};
+use super::next_head::{First, Head, REFUSAL, next_head};
 use super::panic::contained;
-use super::tunnel;
 use crate::descriptors::Admission;
-use crate::drain::Phase;
-use crate::error::{ErrorKind, ProxyError};
-use crate::executor::yield_now;
 use crate::metrics::OpenConnection;
-use crate::net::{Socket, poll_peek, poll_read};
-use crate::worker::{HeldSnapshot, Worker};
+use crate::net::Socket;
+use crate::worker::Worker;
 
-/// How long an idle connection is kept once draining begins, for a request that may be in flight.
-const DRAIN_GRACE: Duration = Duration::from_millis(300);
-/// How long, and how many bytes, a client's input is read after the last answer, so that the answer
-/// is not lost to a reset (RFC 9112 section 9.6).
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES_MAX: usize = 1024 * 1024;
-/// How long a refused client may take to start a request, and again to finish it.
-const REFUSAL: Duration = Duration::from_secs(2);
-
-/// Requests that were sent ahead and are served before other connections have their turn.
-const AHEAD_MAX: u64 = 16;
-
-/// Result of reading a request head.
-enum Head {
-    Request(RequestFraming),
-    /// Closed between requests, or idle for too long.
-    Closed,
-    Refused(ProxyError),
-}
-
-/// Serves one connection to its end.
-pub(crate) async fn serve(
+/// Serves one connection to its end. Not an `async fn`, as its arguments would be stored twice.
+pub(crate) fn serve(
     worker: Rc<Worker>,
     stream: Socket,
     peer: SocketAddr,
     admission: Admission,
-    _open: OpenConnection,
-) {
+    open: OpenConnection,
+) -> impl Future<Output = ()> {
     let refused = admission.refused;
     let keep_alive = worker.snapshot().settings.keep_alive_timeout;
     let mut client = Client {
@@ -65,258 +38,37 @@ pub(crate) async fn serve(
         ended: false,
         refused,
     };
-    while serve_request(&worker, &mut client).await {}
-}
-
-/// Serves one request; returns whether another may follow.
-async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
-    client.carry.shrink();
-    let first = match client.carry.is_empty() {
-        true => first_bytes(worker, client).await,
-        false => {
-            // Requests sent ahead do not keep other connections waiting.
-            if client.requests.is_multiple_of(AHEAD_MAX) {
-                yield_now().await;
-            }
-            First::Partial
+    async move {
+        let mut more = true;
+        while more {
+            more = match worker.is_crowded() {
+                true => crowd::serve_request(&worker, &mut client).await,
+                // Boxed, so that a request in a crowd does not take the room of one that is served.
+                false => Box::pin(serve_until_crowded(&worker, &mut client)).await,
+            };
         }
-    };
-    let (mut x, snapshot, head) = match first {
-        First::Closed => return false,
-        First::Head(x, snapshot, head) => (x, snapshot, head),
-        First::Partial => {
-            let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
-            let time = snapshot.settings.head_timeout;
-            client.deadline.set(if client.refused { time.min(REFUSAL) } else { time });
-            let limits = &snapshot.settings.head_limits;
-            let head = read_head(worker, client, &mut x, limits).await;
-            (x, snapshot, head)
-        }
-    };
-    client.deadline.clear();
-    client.requests += 1;
-    client.keep_alive = snapshot.settings.keep_alive_timeout;
-    let next = match head {
-        Head::Closed => Next::Abort,
-        Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await,
-        Head::Request(framing) if client.refused => {
-            let error = ProxyError::with(ErrorKind::NoFiles, "no open file became free");
-            // Its place is needed: nothing that is still on its way would turn the close into a
-            // reset.
-            let whole = framing.body == BodyKind::None && client.carry.is_empty();
-            let next = Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await;
-            if whole { Next::Abort } else { next }
-        }
-        Head::Request(framing) => {
-            let served = exchange(worker, client, &mut x, &snapshot, framing);
-            let served = contained(pin!(served)).await;
-            match served {
-                Some(next) => next,
-                None => {
-                    let next = Box::pin(answer_panic(worker, client, &mut x)).await;
-                    // The exchange stopped at an unknown point: none of its state is reused.
-                    x = Box::default();
-                    next
-                }
-            }
-        }
-    };
-    if client.carry.is_empty() && client.carry.memory() > 0 {
-        std::mem::swap(&mut client.carry, &mut x.ahead);
-    }
-    let paces = (x.upload.pace.take(), x.download.pace.take());
-    worker.give_exchange(x);
-    match next {
-        Next::KeepAlive => true,
-        Next::Close => {
-            Box::pin(linger(worker, client)).await;
-            false
-        }
-        Next::Abort => false,
-        Next::Tunnel(upstream) => {
-            Box::pin(tunnel::run(worker, client, *upstream, paces)).await;
-            false
-        }
+        // In this order: whoever gets its place finds the file closed.
+        drop((client, open, admission));
     }
 }
 
-/// Result of waiting for the first bytes of a request.
-enum First {
-    /// Closed, idle for too long, or stopping.
-    Closed,
-    /// A whole head, or a refused one.
-    Head(Box<Exchange>, HeldSnapshot, Head),
-    /// Part of a head, kept in the carry.
-    Partial,
-}
-
-/// Waits, without holding a buffer, until the client sends something. A head that comes in one
-/// piece, as most do, is parsed where it was read.
-async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
-    client.deadline.set(client.keep_alive);
-    let since_ms = worker.deadlines.now_ms();
-    let mut graced = false;
-    poll_fn(|cx| {
-        let mut scratch = worker.scratch.borrow_mut();
-        let buffer = scratch.buffer_of(worker.head_read_max());
-        let polled = match worker.is_crowded() {
-            true => poll_peek(&mut client.stream, buffer).map_ok(|count| (count, true)),
-            false => poll_read(&mut client.stream, buffer).map_ok(|count| (count, false)),
+/// Serves requests until there is a crowd; returns whether another may follow.
+async fn serve_until_crowded(worker: &Rc<Worker>, client: &mut Client) -> bool {
+    loop {
+        let (mut x, snapshot, head) = match next_head(worker, client, false).await {
+            First::Head(x, snapshot, head) => (x, snapshot, head),
+            First::Crowded => return true,
+            First::Partial | First::Closed => return false,
         };
-        match polled {
-            Poll::Ready(Ok((0, _)) | Err(_)) => return Poll::Ready(First::Closed),
-            Poll::Ready(Ok((count, true))) => {
-                return Poll::Ready(only_head(worker, client, &mut scratch, count));
+        let served = match head {
+            Head::Request(framing) if !client.refused => {
+                let served = exchange(worker, client, &mut x, &snapshot, framing);
+                contained(pin!(served)).await
             }
-            Poll::Ready(Ok((count, false))) => {
-                return Poll::Ready(first_head(worker, client, &mut scratch, count));
-            }
-            Poll::Pending => {}
-        }
-        match worker.drain.phase() {
-            Phase::Stopped => return Poll::Ready(First::Closed),
-            Phase::Draining if !graced => {
-                graced = true;
-                client.deadline.set(DRAIN_GRACE.min(client.keep_alive));
-            }
-            Phase::Draining | Phase::Serving => {}
-        }
-        let idle_ms = worker.deadlines.now_ms().saturating_sub(since_ms);
-        let over = client.deadline.poll(cx) || idle_ms >= worker.idle_ms_max.get();
-        if over { Poll::Ready(First::Closed) } else { Poll::Pending }
-    })
-    .await
-}
-
-/// Takes the head out of `count` bytes that were looked at: what is behind it stays with the
-/// system, where it costs this process no memory while the request waits.
-fn only_head(
-    worker: &Worker,
-    client: &mut Client,
-    scratch: &mut ReadBuffer,
-    count: usize,
-) -> First {
-    let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
-    let limits = &snapshot.settings.head_limits;
-    let len = match parse_request(scratch.read(count), &mut x.request, limits) {
-        Ok(Parsed::Complete { consumed, .. }) => consumed,
-        Ok(Parsed::Partial) | Err(_) => count,
-    };
-    worker.give_exchange(x);
-    match poll_read(&mut client.stream, scratch.buffer_of(len)) {
-        Poll::Ready(Ok(read)) if read == len => first_head(worker, client, scratch, len),
-        Poll::Ready(_) | Poll::Pending => First::Closed,
-    }
-}
-
-fn first_head(
-    worker: &Worker,
-    client: &mut Client,
-    scratch: &mut ReadBuffer,
-    count: usize,
-) -> First {
-    let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
-    let bytes = scratch.read(count);
-    look_ahead_by_path(&snapshot, &mut x, bytes);
-    match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
-        Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
-        Ok(Parsed::Complete { consumed, framing }) => {
-            if consumed < count {
-                // Buffer for the bytes behind the head; returned after the exchange.
-                std::mem::swap(&mut client.carry, &mut x.ahead);
-                match framing.body {
-                    BodyKind::None | BodyKind::Length(0) => {
-                        client.carry.push(bytes.get(consumed..).unwrap_or_default());
-                    }
-                    _ => scratch.give(&mut client.carry, consumed, count),
-                }
-            }
-            First::Head(x, snapshot, Head::Request(framing))
-        }
-        Ok(Parsed::Partial) => {
-            client.carry.push(bytes);
-            worker.give_exchange(x);
-            First::Partial
+            head => Some(Box::pin(turn_away(worker, client, &mut x, &snapshot, head)).await),
+        };
+        if !end(worker, client, x, served).await {
+            return false;
         }
     }
-}
-
-/// Reads one head into `x.request`. Parses again only at the end of a line, so that a client that
-/// sends single bytes costs no more than any other: at most `fields_max` times `head_bytes_max`
-/// bytes are scanned, twice.
-async fn read_head(
-    worker: &Worker,
-    client: &mut Client,
-    x: &mut Exchange,
-    limits: &HeadLimits,
-) -> Head {
-    let mut parse = true;
-    poll_fn(|cx| {
-        loop {
-            if parse {
-                match parse_request(client.carry.as_slice(), &mut x.request, limits) {
-                    Err(error) => return Poll::Ready(Head::Refused(error.into())),
-                    Ok(Parsed::Complete { consumed, framing }) => {
-                        client.carry.consume(consumed);
-                        return Poll::Ready(Head::Request(framing));
-                    }
-                    Ok(Parsed::Partial) => {}
-                }
-            }
-            let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, scratch.buffer_of(worker.head_read_max())) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(head_ended(client)),
-                Poll::Ready(Err(_)) => return Poll::Ready(Head::Closed),
-                Poll::Ready(Ok(count)) => {
-                    let bytes = scratch.read(count);
-                    let full = client.carry.len() + count > limits.target_bytes_max;
-                    parse = full || bytes.contains(&b'\n');
-                    client.carry.push(bytes);
-                }
-                Poll::Pending if worker.drain.phase() == Phase::Stopped => {
-                    return Poll::Ready(Head::Closed);
-                }
-                Poll::Pending if client.deadline.poll(cx) => {
-                    return Poll::Ready(Head::Refused(ProxyError::new(ErrorKind::HeadTimeout)));
-                }
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    })
-    .await
-}
-
-/// The client closed inside a head: nothing if only line ends were sent, else an incomplete
-/// request.
-fn head_ended(client: &mut Client) -> Head {
-    client.ended = true;
-    let blank = client.carry.as_slice().iter().all(|byte| matches!(byte, b'\r' | b'\n'));
-    if blank {
-        return Head::Closed;
-    }
-    Head::Refused(ProxyError::with(ErrorKind::BadRequest(400), "the request head is incomplete"))
-}
-
-/// Closes our side and reads on for a while, so that the last answer arrives.
-async fn linger(worker: &Worker, client: &mut Client) {
-    if client.ended || !client.stream.end() {
-        return;
-    }
-    client.deadline.set(LINGER);
-    let mut seen = 0;
-    poll_fn(|cx| {
-        loop {
-            let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, scratch.buffer()) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
-                Poll::Ready(Ok(count)) => seen += count,
-                Poll::Pending if client.deadline.poll(cx) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-            if seen > LINGER_BYTES_MAX {
-                return Poll::Ready(());
-            }
-        }
-    })
-    .await;
 }

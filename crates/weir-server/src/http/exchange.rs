@@ -197,18 +197,6 @@ impl Exchange {
         }
     }
 
-    /// Frees what a request that has been routed, and is not sent yet, does not need.
-    pub(crate) fn shed(&mut self) {
-        // A clone has no spare memory.
-        self.request = self.request.clone();
-        self.response = ResponseHead::default();
-        self.parts = RequestParts::default();
-        self.client_host.shrink_to_fit();
-        (self.down, self.ahead, self.spare) = Default::default();
-        self.upload.shed();
-        self.download.shed();
-    }
-
     /// Bytes of memory held by the buffers.
     pub(crate) fn memory(&self) -> usize {
         let relays = self.upload.memory() + self.download.memory();

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use weir_snapshot::Snapshot;
+use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, RequestFraming};
 
 use super::carry_out::carry_out;
@@ -15,10 +16,30 @@ use super::finish::finish;
 use super::forward::forward;
 use super::guard::{Guarded, guard, guard_again};
 use super::local::answer_error;
-use super::steps::{Step, decide, waited};
+use super::next_head::Head;
+use super::steps::{Step, Waiting, decide, waited};
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::others_first;
 use crate::worker::Worker;
+
+/// The route of a request and what it waits for.
+type Waits<'s> = (Option<&'s Route<RouteTarget>>, Box<Waiting<'s>>);
+
+/// A request whose route has been looked for.
+pub(super) struct Routed<'s> {
+    pub(super) route: Option<&'s Route<RouteTarget>>,
+    pub(super) step: Result<Step<'s>, ProxyError>,
+}
+
+impl<'s> Routed<'s> {
+    /// Its route and what it waits for; itself if it does not wait.
+    pub(super) fn into_waiting(self) -> Result<Waits<'s>, Self> {
+        match self.step {
+            Ok(Step::Wait(waiting)) => Ok((self.route, waiting)),
+            _ => Err(self),
+        }
+    }
+}
 
 /// Serves one request.
 pub(crate) async fn exchange(
@@ -28,6 +49,20 @@ pub(crate) async fn exchange(
     snapshot: &Snapshot,
     mut framing: RequestFraming,
 ) -> Next {
+    match route(worker, client, x, snapshot, &mut framing).await {
+        Ok(routed) => serve(worker, client, x, snapshot, framing, routed).await,
+        Err(next) => next,
+    }
+}
+
+/// Finds the route of a request and its first step; an error if it has been answered.
+pub(super) async fn route<'s>(
+    worker: &'s Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &'s Snapshot,
+    framing: &mut RequestFraming,
+) -> Result<Routed<'s>, Next> {
     let admitted = admit(x);
     x.record = Record::new(Some(client.peer), worker.deadlines.now_ns());
     others_first().await;
@@ -45,7 +80,7 @@ pub(crate) async fn exchange(
     let dice = worker.roll();
     let mut found = match admitted {
         Ok(()) => find(worker, snapshot, client, x, dice),
-        Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
+        Err(error) => return Err(Box::pin(refuse(worker, client, x, snapshot, error)).await),
     };
     let guarded = match &snapshot.security {
         None => Ok(()),
@@ -59,15 +94,27 @@ pub(crate) async fn exchange(
     };
     let mut read = Ok(());
     if guarded.is_ok() && awaits_content(&found, x) {
-        let by = (&mut framing, dice);
+        let by = (framing, dice);
         read = Box::pin(find_by_content(worker, snapshot, client, x, by, &mut found)).await;
     }
     x.parts.give_back();
     let route = found.route;
-    let mut step = match guarded {
+    let step = match guarded {
         Err(local) => Ok(Step::Answer(None, local)),
         Ok(()) => read.and_then(|()| decide(worker, client, x, snapshot, found)),
     };
+    Ok(Routed { route, step })
+}
+
+/// Carries out the steps of a request, and answers it.
+pub(super) async fn serve(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    mut framing: RequestFraming,
+    Routed { route, mut step }: Routed<'_>,
+) -> Next {
     while let Ok(Step::Wait(waiting)) = step {
         step = Box::pin(waited(worker, client, x, snapshot, &mut framing, waiting)).await;
     }
@@ -113,6 +160,28 @@ pub(crate) async fn refuse(
     let next = answer_error(worker, client, x, None, snapshot, &error).await;
     finish(worker, snapshot, x, None);
     next
+}
+
+/// Answers what is no request, or one that comes while no file is free.
+pub(super) async fn turn_away(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    head: Head,
+) -> Next {
+    match head {
+        Head::Closed => Next::Abort,
+        Head::Refused(error) => refuse(worker, client, x, snapshot, error).await,
+        Head::Request(framing) => {
+            let error = ProxyError::with(ErrorKind::NoFiles, "no open file became free");
+            // Its place is needed: nothing that is still on its way would turn the close into a
+            // reset.
+            let whole = framing.body == BodyKind::None && client.carry.is_empty();
+            let next = refuse(worker, client, x, snapshot, error).await;
+            if whole { Next::Abort } else { next }
+        }
+    }
 }
 
 /// Answers a request that panicked, if no answer was begun, and closes: how much of the connection

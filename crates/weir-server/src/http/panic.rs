@@ -40,19 +40,23 @@ mod tests {
 
     use arc_swap::ArcSwap;
     use weir_config::{Format, Loader, Source};
+    use weir_limit::Valves;
     use weir_testkit::{Answer, Client, Gate, Origin};
 
+    use crate::worker::CROWD;
     use crate::{Server, ServerOptions};
 
-    fn server(origin: &Origin, acceptors: usize) -> Server {
+    fn server(origin: &Origin, acceptors: usize, valves: &Arc<Valves>) -> Server {
         let yaml = format!(
             "server: {{ address: 127.0.0.1, port: 0 }}\n\
              weir.server: {{ workers: 1, acceptors: {acceptors} }}\n\
              spring.cloud.gateway.server.webflux.routes:\n\
-             - id: all\n  uri: '{}'\n  predicates: [ 'Path=/**' ]\n",
-            origin.uri()
+             - id: waiting\n  uri: '{uri}'\n  predicates: [ 'Path=/waiting' ]\n  filters:\n  \
+               - {{ name: Throttle, args: {{ rate: 1/h, max-wait: 1000h }} }}\n\
+             - id: all\n  uri: '{uri}'\n  predicates: [ 'Path=/**' ]\n",
+            uri = origin.uri()
         );
-        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new()).with_limits(valves);
         loader.add(Source::new("application.yml", yaml, Format::Yaml));
         let mut loaded = loader.load();
         let compiled = loaded.compile();
@@ -84,7 +88,7 @@ mod tests {
             _ => Answer::ok(),
         })
         .await;
-        let server = server(&origin, acceptors);
+        let server = server(&origin, acceptors, &Arc::default());
         let mut neighbour = Client::connect(server.address().expect("a listener")).await;
         neighbour.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await;
         gate.wait_for(1).await;
@@ -114,5 +118,31 @@ mod tests {
             // The head is not out, but may be: no second one is sent.
             check(acceptors, "response body", None).await;
         }
+    }
+    #[tokio::test]
+    async fn a_panic_beside_a_crowd_costs_one_request() {
+        let origin = Origin::start().await;
+        let valves = Arc::default();
+        let server = server(&origin, 1, &valves);
+        let address = server.address().expect("a listener");
+        assert_eq!(Client::connect(address).await.get("/waiting").await.status, 200);
+        let mut crowd = Vec::new();
+        for _ in 0..CROWD + 2 {
+            let mut client = Client::connect(address).await;
+            client.send("GET /waiting HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            crowd.push(client);
+        }
+        let valve = valves.all().pop().expect("the limit");
+        while valve.counts().depth < crowd.len() {
+            tokio::task::yield_now().await;
+        }
+        for place in ["predicates", "request filters", "response filters"] {
+            let mut client = Client::connect(address).await;
+            client.send(request(place)).await;
+            assert_eq!(client.read_response_to("GET").await.status, 500, "{place}");
+            client.expect_closed().await;
+        }
+        assert_eq!(Client::connect(address).await.get("/").await.status, 200);
+        assert_eq!(valve.counts().depth, crowd.len());
     }
 }

@@ -132,11 +132,6 @@ impl Relay {
         self.pending.memory() + self.held.memory()
     }
 
-    /// Frees the memory of a relay that has not begun.
-    pub(crate) fn shed(&mut self) {
-        (self.pending, self.held) = Default::default();
-    }
-
     /// Content lies in a buffer that is to be given back.
     pub(crate) fn has_buffer(&self) -> bool {
         self.held.is_lent()

@@ -13,7 +13,7 @@ use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_wire::http1::RequestFraming;
 
-use super::admission::{self, Admitted, wait};
+use super::admission::{self, Admitted, Ending, Wait, go_on, wait};
 use super::ask::ask;
 use super::choice::{Balancer, choose};
 use super::client::Client;
@@ -67,13 +67,34 @@ pub(super) struct Waiting<'s> {
 
 /// The event that a request waits for.
 enum Awaited {
-    /// Its turn at a limit.
-    Turn(Ticket, Arc<Slot>),
+    /// Its turn at a limit; how the wait for it ended, once it has.
+    Turn(Ticket, Arc<Slot>, Option<Ending>),
     /// An answer to a filter's question.
     Answer(Box<Question>),
 }
 
-/// The next action for a request whose wait is over.
+impl Waiting<'_> {
+    /// The wait for a turn at a limit, if that is what is to come.
+    pub(super) fn turn<'a>(
+        &'a self,
+        worker: &'a Worker,
+        client: &'a mut Client,
+    ) -> Option<Wait<'a>> {
+        match &self.what {
+            Awaited::Turn(ticket, slot, None) => Some(wait(worker, client, ticket, slot)),
+            _ => None,
+        }
+    }
+
+    /// Ends the wait for a turn, if it has: [`waited`] then goes on at once.
+    pub(super) fn end(&mut self, how: Option<Ending>) {
+        if let Awaited::Turn(_, _, ending) = &mut self.what {
+            *ending = how;
+        }
+    }
+}
+
+/// The next action for a request, after what it waits for.
 pub(super) async fn waited<'s>(
     worker: &Worker,
     client: &mut Client,
@@ -85,10 +106,16 @@ pub(super) async fn waited<'s>(
     let Waiting { route, what, filtering, from } = *waiting;
     x.record.filters_ran = 0;
     let answer = match what {
-        Awaited::Turn(ticket, slot) => match wait(worker, client, x, &ticket, slot).await? {
-            Some(local) => return Ok(Step::Answer(Some(route), local)),
-            None => None,
-        },
+        Awaited::Turn(ticket, slot, ending) => {
+            let ending = match ending {
+                Some(ending) => ending,
+                None => wait(worker, client, &ticket, &slot).await,
+            };
+            match go_on(worker, x, &ticket, ending)? {
+                Some(local) => return Ok(Step::Answer(Some(route), local)),
+                None => None,
+            }
+        }
         // Apart, so that a request in a queue does not take the room of one that asks.
         Awaited::Answer(question) => {
             Some(Box::pin(answered(worker, client, x, snapshot, framing, route, *question)).await?)
@@ -209,7 +236,7 @@ fn run_filters<'s>(
                     Admitted::Yes => {}
                     Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
                     Admitted::Later(slot) => {
-                        let what = Awaited::Turn(ticket, slot);
+                        let what = Awaited::Turn(ticket, slot, None);
                         let waiting = Waiting { route, what, filtering, from };
                         return Ok(Step::Wait(Box::new(waiting)));
                     }

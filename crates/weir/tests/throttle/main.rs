@@ -1,6 +1,8 @@
 //! The throttle end to end. No test measures time: rates are so low that no turn comes during the
 //! test, or the test raises them.
 
+mod crowd;
+
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
