@@ -27,6 +27,7 @@ mod respond;
 mod response;
 mod router;
 mod sample;
+mod sent;
 mod sorted;
 mod state;
 mod table;

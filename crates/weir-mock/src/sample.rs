@@ -1,23 +1,17 @@
 //! Requests that operations accept, for people who try them.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::chance::Chance;
-use crate::definition::{
-    Challenge, Example, Media, Operation, Parameter, ParameterPlace, Schema, Style,
-};
+use crate::definition::{Challenge, Example, Media, Operation, Parameter, ParameterPlace, Schema};
 use crate::generate::{Generator, Mode};
 use crate::request::BodyCondition;
-use crate::request::body::is_json;
 use crate::respond::content;
 use crate::respond::negotiate::announced;
-use crate::respond::text::text_of;
+use crate::sent::{encoded, in_path, in_query, plain, preferred};
 
 /// A value for what has no schema.
 const ANY: &str = "1";
-/// What stays as it is in values of a path or query (RFC 3986, 2.3).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A request with everything that its operation demands, and no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,8 +119,7 @@ impl Operation {
             return;
         }
         let Some(body) = self.body.as_ref().filter(|body| body.required) else { return };
-        let media = body.media.iter().find(|media| is_json(&media.range));
-        let Some(media) = media.or_else(|| body.media.first()) else { return };
+        let Some(media) = preferred(&body.media) else { return };
         let media_type = announced(&media.range, "*/*");
         if let Some(text) = content_of(media, &media_type) {
             sample.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
@@ -163,65 +156,4 @@ fn content_of(media: &Media, media_type: &str) -> Option<String> {
         Some(content::write(&value, media, media_type))
     });
     String::from_utf8(bytes.unwrap_or_else(|| b"{}".to_vec())).ok()
-}
-
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
-}
-
-/// A value as text, its parts joined as `style` says, each written by `write`.
-fn joined(parameter: &Parameter, value: &Value, write: &dyn Fn(&str) -> String) -> String {
-    let between = match parameter.style {
-        Style::SpaceDelimited => "%20",
-        Style::PipeDelimited => "%7C",
-        Style::TabDelimited => "%09",
-        _ => ",",
-    };
-    match value {
-        _ if parameter.style == Style::Json => write(&value.to_string()),
-        Value::Array(all) => {
-            all.iter().map(|one| write(&text_of(one))).collect::<Vec<_>>().join(between)
-        }
-        Value::Object(members) => {
-            let mark = if parameter.explode { "=" } else { "," };
-            let each = members.iter();
-            let each =
-                each.map(|(name, one)| format!("{}{mark}{}", write(name), write(&text_of(one))));
-            each.collect::<Vec<_>>().join(between)
-        }
-        scalar => write(&text_of(scalar)),
-    }
-}
-
-/// A value in a header or cookie.
-fn plain(parameter: &Parameter, value: &Value) -> String {
-    joined(parameter, value, &str::to_owned)
-}
-
-fn in_path(parameter: &Parameter, value: &Value) -> String {
-    let text = joined(parameter, value, &encoded);
-    match parameter.style {
-        Style::Label => format!(".{text}"),
-        Style::Matrix => format!(";{}={text}", encoded(&parameter.name)),
-        _ => text,
-    }
-}
-
-/// The pairs of a value in a query.
-fn in_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
-    let name = encoded(&parameter.name);
-    let pair = |name: String, value: &Value| (name, encoded(&text_of(value)));
-    match value {
-        Value::Array(all) if parameter.explode => {
-            all.iter().map(|one| pair(name.clone(), one)).collect()
-        }
-        Value::Object(members) if parameter.style == Style::Form && parameter.explode => {
-            members.iter().map(|(own, one)| pair(encoded(own), one)).collect()
-        }
-        Value::Object(members) if parameter.style == Style::DeepObject => members
-            .iter()
-            .map(|(own, one)| pair(format!("{name}%5B{}%5D", encoded(own)), one))
-            .collect(),
-        value => vec![(name, joined(parameter, value, &encoded))],
-    }
 }

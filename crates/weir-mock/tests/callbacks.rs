@@ -28,6 +28,7 @@ paths:
               - { name: X-Kind, in: header, required: true, schema: { const: order } }
               - { name: Host, in: header, required: true, schema: { const: evil } }
               - { name: at, in: query, required: true, schema: { const: 'a b' } }
+              - { name: list, in: query, required: true, schema: { const: [ 1, 2 ] } }
               - { name: maybe, in: query, schema: { const: left out } }
               requestBody: { $ref: '#/components/requestBodies/Paid' }
               responses: { '200': { description: d } }
@@ -80,7 +81,7 @@ fn an_answer_sets_off_what_its_operation_declares() {
     assert_eq!((asked.status, asked.callbacks.len()), (201, 2));
     let paid = made(&asked, 0);
     assert_eq!((paid.name.as_str(), paid.method.as_str()), ("api: paid", "POST"));
-    assert_eq!(paid.url, "http://hook:1/x?y=1&at=a%20b");
+    assert_eq!(paid.url, "http://hook:1/x?y=1&at=a%20b&list=1&list=2");
     let fields: Vec<_> =
         paid.fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
     let expected: [(&str, &[u8]); 3] =

@@ -1,18 +1,15 @@
 //! How the requests are made: content as that of answers, from examples or the schema, and nothing
 //! that breaks the schema.
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-
 use super::expression::Known;
 use super::request::{Callback, CallbackRequest};
 use super::targets::CallbackTargets;
 use crate::chance::Chance;
 use crate::definition::{Example, Media, Outgoing, ParameterPlace, Schema};
 use crate::generate::{Generator, Mode};
-use crate::request::body::is_json;
 use crate::respond::negotiate::announced;
-use crate::respond::text::text_of;
 use crate::respond::{Manner, Matched, Reply, content};
+use crate::sent::{in_query, plain, preferred};
 
 /// Fields that are of a connection or of how content is sent, not of a callback.
 const OF_CONNECTION: [&str; 7] =
@@ -82,18 +79,19 @@ impl Making<'_> {
         for parameter in operation.parameters.iter().filter(|one| one.required) {
             let Some(schema) = &parameter.schema else { continue };
             let place = format!("{}:{}", parameter.place.name(), parameter.name);
-            let value = text_of(&self.generator(schema).make(&self.place(outgoing, &place))?);
+            let value = self.generator(schema).make(&self.place(outgoing, &place))?;
             match parameter.place {
-                ParameterPlace::Header => field(&parameter.name, &value),
+                ParameterPlace::Header => field(&parameter.name, &plain(parameter, &value)),
                 ParameterPlace::Query => {
-                    let mark = if url.contains('?') { '&' } else { '?' };
-                    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
-                    url += &format!("{mark}{}={}", encoded(&parameter.name), encoded(&value));
+                    for (name, value) in in_query(parameter, &value) {
+                        let mark = if url.contains('?') { '&' } else { '?' };
+                        url += &format!("{mark}{name}={value}");
+                    }
                 }
                 ParameterPlace::Path | ParameterPlace::Cookie => {}
             }
         }
-        let (body, why) = match self.media(outgoing) {
+        let (body, why) = match operation.body.as_ref().and_then(|body| preferred(&body.media)) {
             Some(media) => {
                 let media_type = announced(&media.range, "*/*");
                 let made = self.content(outgoing, media, &media_type)?;
@@ -105,12 +103,6 @@ impl Making<'_> {
         field(CallbackRequest::FIELD, "1");
         let (name, method) = (name.to_owned(), operation.method.clone());
         Ok(CallbackRequest { name, method, url, fields, body, why })
-    }
-
-    /// The media type that is sent: JSON if that is one.
-    fn media<'o>(&self, outgoing: &'o Outgoing) -> Option<&'o Media> {
-        let all = &outgoing.operation.body.as_ref()?.media;
-        all.iter().find(|media| is_json(&media.range)).or_else(|| all.first())
     }
 
     /// The content, and where it is from.

@@ -144,7 +144,7 @@ fn compile(mut loaded: weir_config::Loaded, shown: Severity) -> Option<Loaded> {
         eprintln!("{}\n", render(finding, loaded.sources(), style));
     }
     if loaded.is_refused() {
-        eprintln!("refused: see the errors above; `weir check` shows them again");
+        eprintln!("refused: see the errors above");
         return None;
     }
     Some(Loaded::new(&loaded, compiled))
