@@ -154,9 +154,12 @@ for name in tcp haproxy nginx http; do m[${#m[@]}]=$(median <"$work/short-$name"
 printf '%-34s %8s\n' 'weir, tcp' "${m[0]}" 'HAProxy, mode tcp' "${m[1]}" 'nginx, stream' "${m[2]}" 'weir, http' "${m[3]}"
 awk -v a="${m[0]}" -v b="${m[1]}" -v c="${m[2]}" 'BEGIN { printf "%-34s %8.2f x HAProxy, %.2f x nginx\n", "weir, tcp", a / b, a / c }'
 
-echo "resident memory after it, MB"
+echo "memory while 100 connections are open, MB: resident, and of it pages of the process's own"
 for name in tcp haproxy nginx http; do
-  awk -v n="$name" '/^VmRSS/ { printf "%-34s %8.1f\n", n, $2 / 1024 }' "/proc/${pid[$name]}/status"
+  ab -q -k -c 100 -t 3 -n 1000000 "http://127.0.0.1:${port[$name]}/ok" >"$work/open.log" 2>&1 & busy=$!
+  sleep 2
+  awk -v n="$name" '/^VmRSS/ { rss = $2 } /^RssAnon/ { own = $2 } END { printf "%-34s %8.1f %8.1f\n", n, rss / 1024, own / 1024 }' "/proc/${pid[$name]}/status"
+  wait "$busy"
 done
 
 echo "CPU of the proxy per GiB, ms; one connection; median of $rounds rounds"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The throttle: how evenly it lets pass, by ab as piped's authors measured theirs, and by weir bench.
-# Needs `cargo build --release`, ab (apache2-utils) and python3; uses 127.0.0.1 only; three minutes.
+# Needs `cargo build --release`, ab (apache2-utils) and python3; uses 127.0.0.1 only; four minutes.
 # FLOW=FILE.svg draws what the upstream sees of a pace and of a window (docs/images/upstream.svg).
 # Usage: bench/throttle.sh
 set -euo pipefail
@@ -52,9 +52,11 @@ echo 'long-run rates: requests / (rate x time), 1 is exact'
 for place in "$one" "$gateway"; do
   for rate in 300 333.3 2500 20000; do
     workers=2; [ "$place" = "$one" ] && workers=1
-    count=$(awk -v r="$rate" 'BEGIN { printf "%d", r * 4 }')
-    # So many that the queue is not empty when ab is held up for some milliseconds.
-    clients=64; [ "$rate" = 20000 ] && clients=512
+    seconds=4 clients=64
+    # So many that the queue is not empty when ab is held up for some milliseconds, and so long that
+    # the 20 ms in which ab connects them do not count.
+    [ "$rate" = 20000 ] && seconds=20 clients=512
+    count=$(awk -v r="$rate" -v s="$seconds" 'BEGIN { printf "%d", r * s }')
     ab -q -k -c "$clients" -n "$count" "http://$place/$rate/ok" | awk -v r="$rate" -v n="$count" -v w="$workers" '/Time taken/ { printf "%-34s %8.4f\n", "pace " r "/s, workers: " w, n / (r * $5) }'
   done
 done
