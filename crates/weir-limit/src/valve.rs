@@ -116,8 +116,8 @@ impl Valve {
     }
 
     /// Bandwidth limit for a body of an admitted request; `None` without a bandwidth.
-    pub fn stream(&self, key: Key, way: Way) -> Option<Stream> {
-        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
+    pub fn stream(&self, key: Key, way: Way, now_ns: impl Fn() -> u64) -> Option<Stream> {
+        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way, now_ns()))
     }
 
     /// Releases the requests whose turn has come, and refuses those that have waited too long;

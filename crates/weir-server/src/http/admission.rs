@@ -156,7 +156,7 @@ fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
     }
     let key = ticket.arrival.key;
     for (relay, way) in [(&mut x.upload, Way::Up), (&mut x.download, Way::Down)] {
-        if let Some(stream) = valve.stream(key, way) {
+        if let Some(stream) = valve.stream(key, way, now_ns) {
             let pace = relay.pace.get_or_insert_with(|| Box::new(Pace::new(&worker.deadlines)));
             pace.add(stream);
         }
