@@ -443,3 +443,28 @@ fn the_key_of_a_throttle_is_shown_and_no_secret_beside_it() {
     let found = findings(&route.replace("password: abc,", "").replace("ARGS", "rate: 5/min/s"));
     assert!(found.contains("key: 'header:X-Api-Key', rate: 5/min/s } }] }\n"), "{found}");
 }
+
+#[test]
+fn a_variable_that_nothing_sets_has_the_outcome_of_its_filter() {
+    let check = |filter: &str, outcome: &str| {
+        let found = findings(&format!(
+            "weir.key-resolvers.v: 'path:{{v}}'\nspring.cloud.gateway.server.webflux.routes:\n- \
+             id: a\n  uri: http://h\n  predicates: [Path=/a]\n  filters:\n  - {filter}\n"
+        ));
+        assert!(found.contains("reads `{v}`, which no predicate of the route sets"), "{found}");
+        assert!(found.contains(&format!("help: {outcome}; write `{{v}}` in Path")), "{found}");
+    };
+    check("SetPath=/{v}", "every request fails with 500");
+    check(
+        "{ name: Throttle, args: { rate: 5/s, key: 'path:{v}' } }",
+        "all requests count as one key",
+    );
+    let limiter = |more: &str| {
+        format!(
+            "{{ name: RequestRateLimiter, args: {{ key-resolver: '#{{@v}}', {more} \
+             redis-rate-limiter.replenishRate: 1, redis-rate-limiter.burstCapacity: 1 }} }}"
+        )
+    };
+    check(&limiter(""), "every request is refused with 403");
+    check(&limiter("deny-empty-key: false,"), "no request is limited");
+}

@@ -263,6 +263,10 @@ impl Behaviour for Throttle {
         self.0.definition.key.variable().into_iter().collect()
     }
 
+    fn without_variable(&self) -> String {
+        "all requests count as one key".to_owned()
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.plain("limit", format_args!("{}", self.0.text.trim()))
     }
