@@ -1,11 +1,13 @@
 //! Limits by name: `weir.limits`.
 
-use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
+use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weight};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::spring::{Layers, Node, child, key};
+use crate::spring::{Kind, Layers, Node, child, key, texts_below};
+use crate::value::nearest;
 
 const NAME: &str = "weir.limits";
+const WEIGHTS: &str = "weights";
 
 /// Every limit of the layers; a higher layer overrides a limit of the same name. A limit with a
 /// problem is kept, but the configuration is rejected.
@@ -45,36 +47,46 @@ pub(crate) fn key_resolvers(
 
 fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) -> LimitDefinition {
     let mut limit = LimitDefinition { name: node.key().to_owned(), ..LimitDefinition::default() };
-    let mut wrong = |at: Node<'_>, message: String, help: String| {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let wrong = |at: Node<'_>, message: &str, help: &str| {
         let message = format!("limit `{}`: {message}", node.key());
-        problems.push(Diagnostic::new(Code::InvalidValue, message).at(at.span()).help(help));
+        let found = Diagnostic::new(Code::InvalidValue, message).at(at.span()).help(help);
+        found.open(texts_below(node))
+    };
+    let text_of = |node: Node<'_>| {
+        let text = node.text().unwrap_or_default();
+        layers.resolve(&text).0.into_owned()
     };
     for field in node.children() {
-        if key::same(field.key(), "weights") {
+        if key::same(field.key(), WEIGHTS) {
+            if matches!(field.kind(), Kind::Scalar | Kind::List) {
+                let help = "write a map, such as `weights: { gold: 4 }`";
+                found.push(wrong(field, "`weights` has a number for each key", help));
+                continue;
+            }
             for weight in field.children() {
-                let text = weight.text().unwrap_or_default();
-                let text = layers.resolve(&text).0.into_owned();
-                match text.trim().parse::<u32>().ok().filter(|weight| *weight > 0) {
-                    Some(number) => limit.weights.push((weight.key().to_owned(), number)),
-                    None => wrong(
-                        weight,
-                        format!("`{text}` is not a weight"),
-                        "write a whole number of at least 1".to_owned(),
-                    ),
+                if let Err(why) = set_weight(&mut limit, weight.key(), &text_of(weight)) {
+                    found.push(wrong(weight, &why, "such as `weights: { gold: 4 }`"));
                 }
             }
             continue;
         }
         let known = LIMIT_FIELDS.iter().find(|name| key::same(name, field.key()));
         let name = known.copied().unwrap_or(field.key());
-        let text = field.text().unwrap_or_default();
-        let text = layers.resolve(&text).0.into_owned();
-        if let Err(why) = set_limit(&mut limit, name, &text) {
-            wrong(field, why, format!("a limit has {}, weights", LIMIT_FIELDS.join(", ")));
+        if let Err(why) = set_limit(&mut limit, name, &text_of(field)) {
+            let near = nearest(name, LIMIT_FIELDS.iter().copied().chain([WEIGHTS]));
+            let help = match (known, near) {
+                (None, Some(near)) => format!("did you mean `{near}`?"),
+                _ => "`weir reference Throttle` shows every setting of a limit".to_owned(),
+            };
+            found.push(wrong(field, &why, &help));
         }
     }
-    if let Some((field, message, help)) = limit.contradiction() {
-        wrong(child(node, field).unwrap_or(node), message.to_owned(), help.to_owned());
+    // A setting that was not understood may be what another one lacks.
+    let contradiction = limit.contradiction().or_else(|| limit.contradiction_of_keys());
+    if let (Some((field, message, help)), true) = (contradiction, found.is_empty()) {
+        found.push(wrong(child(node, field).unwrap_or(node), message, help));
     }
+    problems.append(&mut found);
     limit
 }

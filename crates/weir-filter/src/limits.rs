@@ -1,5 +1,6 @@
 //! Limits in filters: settings, and the key by which requests are counted.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use weir_limit::{
     Arrival, CLASS_DEFAULT, Concurrency, Key, LimitSettings, Mode, Order, Rate, Valve,
 };
 
-use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
+use crate::arrivals::{CostSource, DeadlineSource, class_of, field_name, priority};
 use crate::context::RequestContext;
 use crate::ticket::{RateFields, Ticket};
 
@@ -47,6 +48,10 @@ impl LimitDefinition {
             let what = "`warm-up` is for a rate that is kept evenly";
             return Some(("warm-up", what, "set `rate` and `mode: pace`, or remove `warm-up`"));
         }
+        if settings.burst > 1 && settings.mode == Mode::Window {
+            let what = "`burst` has no effect with `mode: window`";
+            return Some(("burst", what, "remove `burst`, or set `mode: pace`"));
+        }
         let is_adaptive = settings.concurrency == Some(Concurrency::Adaptive);
         if settings.concurrency_min > settings.concurrency_max {
             let what = "`concurrency-min` is higher than `concurrency-max`";
@@ -61,6 +66,21 @@ impl LimitDefinition {
         }
         if !rate && self.cost != CostSource::default() {
             return Some(("cost", "`cost` is for a rate", "set `rate`, or remove `cost`"));
+        }
+        None
+    }
+
+    /// A setting about keys that has no effect: its name, the error and the remedy. An operator's
+    /// change, which knows no key, skips this.
+    pub fn contradiction_of_keys(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let is_fair = self.settings.order == Order::Fair;
+        if is_fair && self.key == KeySource::None {
+            let what = "`order: fair` gives each key its turn, and the limit has no `key`";
+            return Some(("order", what, "set `key`, such as `key: ip`, or remove `order`"));
+        }
+        if !is_fair && !self.weights.is_empty() {
+            let help = "set `order: fair`, or remove `weights`";
+            return Some(("weights", "`weights` are for `order: fair`", help));
         }
         None
     }
@@ -121,7 +141,7 @@ impl KeySource {
             ("host", true) => Self::Host,
             ("path", true) => Self::Uri,
             ("principal", true) => Self::Principal,
-            ("header", false) => Self::Header(name),
+            ("header", false) => Self::Header(field_name(&name)?),
             ("query", false) => Self::Query(name),
             ("cookie", false) => Self::Cookie(name),
             ("path", false) => {
@@ -166,6 +186,22 @@ impl KeySource {
         match self {
             Self::Path(name) => Some(name),
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Ip => f.write_str("ip"),
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Query(name) => write!(f, "query:{name}"),
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+            Self::Host => f.write_str("host"),
+            Self::Path(name) => write!(f, "path:{{{name}}}"),
+            Self::Uri => f.write_str("path"),
+            Self::Principal => f.write_str("principal"),
         }
     }
 }
@@ -260,6 +296,18 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
     Ok(())
 }
 
+/// Sets the weight of a key.
+///
+/// # Errors
+/// The error in the value.
+pub fn set_weight(limit: &mut LimitDefinition, key: &str, text: &str) -> Result<(), String> {
+    let weight = text.trim().parse::<u32>().ok().filter(|weight| *weight > 0);
+    let weight = weight
+        .ok_or_else(|| format!("`{text}` is not a weight: write a whole number of at least 1"))?;
+    limit.weights.push((key.to_owned(), weight));
+    Ok(())
+}
+
 /// Applies a setting with a fixed set of values.
 fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
     let settings = &mut limit.settings;
@@ -320,9 +368,9 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "fields",
 ];
 
-/// The settings in [`LIMIT_FIELDS`] that read the request: they belong to a configuration, not to
+/// The settings that read the request: they belong to a configuration, not to
 /// the limit, which outlives it.
-pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline", "fields"];
+pub const REQUEST_FIELDS: &[&str] = &["key", "weights", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -355,6 +403,10 @@ mod tests {
         check("key", "header:X-Tenant", true);
         check("key", "path:{id}", true);
         check("key", "header:", false);
+        check("key", "header:bad name", false);
+        check("cost", "header:bad:name", false);
+        check("priority", "header:bad name", false);
+        check("deadline", "header:bad(name)", false);
         check("key", "principal", true);
         check("speed", "1", false);
         check("cost", "3", true);
@@ -389,8 +441,42 @@ mod tests {
         check(&[("concurrency", "5"), ("cost", "2")], Some("cost"));
         check(&[("concurrency", "adaptive"), ("concurrency-max", "2")], None);
         check(&[("concurrency", "5"), ("concurrency-max", "2")], Some("concurrency"));
+        check(&[("rate", "5/s"), ("mode", "window"), ("burst", "1")], None);
+        check(&[("rate", "5/s"), ("mode", "window"), ("burst", "2")], Some("burst"));
         let upside_down = [("concurrency", "adaptive"), ("concurrency-min", "2000")];
         check(&upside_down, Some("concurrency-min"));
+    }
+
+    #[test]
+    fn keys_and_their_order_belong_together() {
+        let check = |settings: &[(&str, &str)], weights: &[&str], expected: Option<&str>| {
+            let mut limit = LimitDefinition::default();
+            for (name, text) in settings {
+                set_limit(&mut limit, name, text).expect("a setting");
+            }
+            for key in weights {
+                set_weight(&mut limit, key, "4").expect("a weight");
+            }
+            let found = limit.contradiction_of_keys().map(|(field, ..)| field);
+            assert_eq!(found, expected, "{settings:?} {weights:?}");
+        };
+        check(&[("key", "ip")], &[], None);
+        check(&[("key", "ip"), ("order", "fair")], &["a"], None);
+        check(&[("order", "fair")], &["a"], Some("order"));
+        check(&[("key", "ip")], &["a"], Some("weights"));
+        for bad in ["0", "-1", "1.5", "99999999999", ""] {
+            assert!(set_weight(&mut LimitDefinition::default(), "a", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_shown_as_it_is_written() {
+        for text in ["none", "ip", "header:X-A", "query:a", "cookie:a", "host", "path:{id}", "path"]
+        {
+            let key = KeySource::parse(text).expect("a key");
+            assert_eq!(key.to_string(), text);
+        }
+        assert_eq!(KeySource::Principal.to_string(), "principal");
     }
 
     #[test]

@@ -255,6 +255,11 @@ pub(crate) trait Behaviour {
         Vec::new()
     }
 
+    /// What happens if no predicate of the route sets one of these variables.
+    fn without_variable(&self) -> String {
+        "every request fails with 500".to_owned()
+    }
+
     /// Reason for which it cannot work, although SCG starts with it.
     fn caution(&self) -> Option<String> {
         None
@@ -372,10 +377,14 @@ impl Filter {
         self.behaviour().on_response().is_some()
     }
 
-    /// Names of the URI variables that it reads. If no predicate of its route sets one, every
-    /// request fails.
+    /// Names of the URI variables that it reads.
     pub fn variables(&self) -> Vec<&str> {
         self.behaviour().variables()
+    }
+
+    /// What happens if no predicate of the route sets one of its variables; for `weir check`.
+    pub fn without_variable(&self) -> String {
+        self.behaviour().without_variable()
     }
 
     /// Reason for which every request through it will fail, although SCG starts with it; for `weir

@@ -359,6 +359,13 @@ impl Behaviour for RequestRateLimiter {
         self.0.key.variable().into_iter().collect()
     }
 
+    fn without_variable(&self) -> String {
+        match self.0.empty_status {
+            None => "no request is limited".to_owned(),
+            Some(status) => format!("every request is refused with {status}"),
+        }
+    }
+
     fn caution(&self) -> Option<String> {
         let denies = self.0.is_keyless && self.0.empty_status.is_some();
         denies.then(|| {

@@ -215,13 +215,28 @@ fn tell(x: &mut Exchange, ticket: &Ticket) {
 /// (draft-ietf-httpapi-ratelimit-headers-10).
 fn rate_fields(ticket: &Ticket, left: u64, wait_ns: u64) -> Option<[(&'static str, Vec<u8>); 2]> {
     let (quota, seconds) = ticket.valve.settings().rate?.quota();
-    let name = ticket.valve.name().replace(['"', '\\'], "");
-    let policy = format!("\"{name}\";q={quota};w={seconds}");
+    let name = structured(ticket.valve.name());
+    let policy = format!("{name};q={quota};w={seconds}");
     let left = match left {
-        0 => format!("\"{name}\";r=0;t={}", wait_ns.div_ceil(1_000_000_000).max(1)),
-        _ => format!("\"{name}\";r={left}"),
+        0 => format!("{name};r=0;t={}", wait_ns.div_ceil(1_000_000_000).max(1)),
+        _ => format!("{name};r={left}"),
     };
     Some([("RateLimit-Policy", policy.into_bytes()), ("RateLimit", left.into_bytes())])
+}
+
+/// A string of a structured field, which has printable ASCII only (RFC 9651 section 3.3.3); `?`
+/// stands for each other character.
+fn structured(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            ' '..='~' => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// The refusal: 429 for a limit per key, else 503, with the fields from which the client learns
@@ -238,4 +253,17 @@ fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     }
     let status = if ticket.keyed { 429 } else { 503 };
     LocalResponse { status, fields, body: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn any_name_is_a_structured_string() {
+        let check = |name: &str, expected: &str| assert_eq!(super::structured(name), expected);
+        check("orders", r#""orders""#);
+        check("route:ü1", r#""route:?1""#);
+        check("a\r\nSet-Cookie: b", r#""a??Set-Cookie: b""#);
+        check(r#"a"b\c"#, r#""a\"b\\c""#);
+        check("", r#""""#);
+    }
 }
