@@ -226,11 +226,11 @@ pub(crate) fn ticket(
     let key = if keyed { key_of(definition, context) } else { Key::default() };
     let head = &*context.head;
     let arrival = Arrival {
-        bytes: 0,
         key,
         cost: definition.cost.of(head),
         class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
         patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
+        bytes: 0,
     };
     Ticket { valve: Arc::clone(valve), arrival, keyed, fields: definition.fields }
 }
@@ -278,6 +278,11 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         "bandwidth" => settings.bandwidth = Some(bytes_per_second(text)?),
         "stream-bandwidth" => settings.stream_bandwidth = Some(bytes_per_second(text)?),
         "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
+        "queue-bytes" => {
+            let bytes = weir_route::parse_data_size(text);
+            settings.queue_bytes_max =
+                bytes.map_err(|_| format!("`{text}` is not a size such as `64MB`"))?;
+        }
         "max-wait" => settings.wait_max_ns = duration_ns()?,
         "warm-up" => {
             let warm_up_ns = duration_ns()?;
@@ -357,6 +362,7 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "bandwidth",
     "stream-bandwidth",
     "queue",
+    "queue-bytes",
     "max-wait",
     "order",
     "ageing",
@@ -397,6 +403,8 @@ mod tests {
         check("max-wait", "2s", true);
         check("max-wait", "soon", false);
         check("queue", "-1", false);
+        check("queue-bytes", "1MB", true);
+        check("queue-bytes", "much", false);
         check("order", "fair", true);
         check("order", "lifo", false);
         check("key", "none", true);

@@ -69,6 +69,7 @@ GET / HTTP/1.1
             "Bytes a second of each body, each way, such as `1MB/s`.",
         ),
         optional("queue", ArgKind::Text, Some("10000"), "Most waiting requests."),
+        optional("queue-bytes", ArgKind::Text, Some("64MB"), "Most bytes that they hold."),
         optional(
             "max-wait",
             ArgKind::Text,
