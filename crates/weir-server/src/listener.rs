@@ -57,8 +57,22 @@ pub(crate) struct Asked {
     pub(crate) send_bytes: Option<usize>,
     /// `TCP_NOTSENT_LOWAT`, if not left to the system.
     pub(crate) unsent_bytes: Option<u32>,
+    /// How the port is shared.
+    pub(crate) port: Port,
     /// The setting that has the address, for errors.
     pub(crate) setting: Cow<'static, str>,
+}
+
+/// How the port of a listener is shared with other sockets of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// With the other sockets of the same listener.
+    #[default]
+    Own,
+    /// With a later listener as well, which may take it over.
+    Lent,
+    /// It is taken over from an earlier [`Port::Lent`] listener, which still has it.
+    TakenOver,
 }
 
 /// Size of a socket buffer: as requested, and as granted by the system.
@@ -110,14 +124,15 @@ pub(crate) struct Bound {
 /// See [`BindError`].
 pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<Bound, BindError> {
     let fail = |cause| BindError { address, cause, setting: asked.setting.clone() };
-    if address.port() != 0 && count > 1 {
+    let shares = count > 1 || asked.port != Port::Own;
+    if address.port() != 0 && shares && asked.port != Port::TakenOver {
         let probe = socket(address, false).map_err(fail)?;
         probe.bind(&address.into()).map_err(fail)?;
     }
     let listeners = Vec::with_capacity(count);
     let mut bound = Bound { address, listeners, buffers: SocketBuffers::default() };
     for _ in 0..count {
-        let socket = socket(address, count > 1).map_err(fail)?;
+        let socket = socket(address, shares).map_err(fail)?;
         size(&socket, asked).map_err(fail)?;
         socket.bind(&bound.address.into()).map_err(fail)?;
         if let Err(error) = defer_accept(&socket, asked.defer)
