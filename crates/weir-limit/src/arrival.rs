@@ -72,32 +72,38 @@ pub struct Slot {
     state: AtomicU8,
     waker: Mutex<Option<Waker>>,
     place: Mutex<Option<Place>>,
-    /// Its own deadline.
-    until_ns: Option<u64>,
+    /// When it stops waiting.
+    until_ns: u64,
+    /// Whether that is its own deadline rather than the maximum of the limit.
+    is_own: bool,
 }
 
 const WAITS: u8 = 0;
 const PASSES: u8 = 1;
-const REFUSED: u8 = 2;
+const FLUSHED: u8 = 2;
+const LATE: u8 = 3;
 
 impl Slot {
-    pub(crate) fn new(until_ns: Option<u64>) -> Arc<Self> {
+    pub(crate) fn new(until_ns: u64, is_own: bool) -> Arc<Self> {
         Arc::new(Self {
             state: AtomicU8::new(WAITS),
             waker: Mutex::new(None),
             place: Mutex::new(None),
             until_ns,
+            is_own,
         })
     }
 
-    /// Ready when its turn has come (`true`) or it was refused (`false`).
-    pub fn poll(&self, cx: &Context<'_>) -> Poll<bool> {
+    /// Ready when its turn has come, or with the reason of its refusal.
+    pub fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Reason>> {
         let told = || match self.state.load(Ordering::Acquire) {
             WAITS => Poll::Pending,
-            state => Poll::Ready(state == PASSES),
+            PASSES => Poll::Ready(Ok(())),
+            FLUSHED => Poll::Ready(Err(Reason::Flushed)),
+            _ => Poll::Ready(Err(self.reason())),
         };
-        if let Poll::Ready(passes) = told() {
-            return Poll::Ready(passes);
+        if let ready @ Poll::Ready(_) = told() {
+            return ready;
         }
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         *waker = Some(cx.waker().clone());
@@ -106,19 +112,33 @@ impl Slot {
         told()
     }
 
-    /// Whether it has a deadline of its own.
-    pub fn has_deadline(&self) -> bool {
-        self.until_ns.is_some()
+    /// When it stops waiting, in nanoseconds.
+    pub(crate) fn until_ns(&self) -> u64 {
+        self.until_ns
     }
 
-    /// Whether its own deadline has passed.
-    pub fn is_late(&self, now_ns: u64) -> bool {
-        self.until_ns.is_some_and(|until_ns| until_ns <= now_ns)
+    /// The reason why it is refused once it has waited too long.
+    pub(crate) fn reason(&self) -> Reason {
+        if self.is_own { Reason::Deadline } else { Reason::TooLong }
     }
 
-    /// Admits or refuses it.
-    pub(crate) fn tell(&self, passes: bool) {
-        self.state.store(if passes { PASSES } else { REFUSED }, Ordering::Release);
+    /// Admits it. Whoever calls this holds the lock of the limit, and wakes it without the lock.
+    pub(crate) fn admit(&self) {
+        self.state.store(PASSES, Ordering::Release);
+    }
+
+    /// Refuses it, as [`Slot::admit`] admits it.
+    pub(crate) fn flush(&self) {
+        self.state.store(FLUSHED, Ordering::Release);
+    }
+
+    /// Refuses it, as it has waited too long.
+    pub(crate) fn expire(&self) {
+        self.state.store(LATE, Ordering::Release);
+    }
+
+    /// Wakes the one who waits.
+    pub(crate) fn wake(&self) {
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waker) = waker {
             waker.wake();

@@ -157,14 +157,20 @@ impl Schedule {
     /// Changes to another rate: waiting requests have the new distance from now on.
     pub fn change(&mut self, settings: &LimitSettings, now_ns: u64) {
         let Some(new) = Self::new(settings) else { return };
-        // The next slot stays where it is if it is near; it is no further than one new interval.
-        let interval = new.rate.time_of(1);
-        let anchor_ns = self.at(0).min(now_ns.saturating_add(interval));
+        let anchor_ns = self.at(0).min(now_ns.saturating_add(self.debt_ns(&new, now_ns)));
         // A schedule at its full rate needs no warm-up for a new one.
         let is_warm = self.warmth() >= self.warm_up_ns / 2;
         let whole_ns = new.warm_up_ns / 2;
         let warmth_ns = if is_warm { whole_ns } else { self.warmth().min(whole_ns) };
         *self = Self { anchor_ns, warmth_ns, ..new };
+    }
+
+    /// Time that `new` takes for the slots that are taken already beyond `now_ns`: at most one
+    /// interval, unless a request cost more.
+    fn debt_ns(&self, new: &Self, now_ns: u64) -> u64 {
+        let debt_ns = u128::from(self.at(0).saturating_sub(now_ns));
+        let [old, new] = [self, new].map(|one| u128::from(one.rate.time_of(1).max(1)));
+        u64::try_from(debt_ns * new / old).unwrap_or(u64::MAX)
     }
 
     /// Warmth after the slots that were taken.

@@ -1,8 +1,12 @@
 //! A limit with its queue.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+mod counts;
+
+pub use self::counts::{Counts, WAIT_BOUNDS_MS};
 use crate::adaptive::{Adaptive, Ended};
 use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
 use crate::bandwidth::{Bandwidth, Stream, Way};
@@ -10,9 +14,6 @@ use crate::express::Express;
 use crate::queue::{Comer, Key, Queue};
 use crate::schedule::{Gait, Schedule};
 use crate::settings::{Concurrency, LimitSettings, Order};
-
-/// Upper bounds of the buckets of waits, in milliseconds; the last bucket has none.
-pub const WAIT_BOUNDS_MS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 60_000];
 
 /// A limit, shared by all workers and kept over reloads.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ struct Core {
     in_service: u64,
     paused: bool,
     queue: Queue<Entry>,
+    expiries: Expiries,
     counts: Counts,
 }
 
@@ -40,44 +42,6 @@ struct Core {
 struct Entry {
     slot: Arc<Slot>,
     arrived_ns: u64,
-}
-
-/// Counters and state of a valve.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Passed, at once or after a wait.
-    pub admitted: u64,
-    /// Passed after a wait.
-    pub waited: u64,
-    /// Refused, as the queue was full.
-    pub refused_full: u64,
-    /// Refused, as the wait would have been too long.
-    pub refused_wait: u64,
-    /// Refused, as the wait would have gone beyond their own deadline, or has.
-    pub refused_deadline: u64,
-    /// Left while they waited.
-    pub cancelled: u64,
-    /// Would have waited or been refused, if the limit were enforced.
-    pub shadowed: u64,
-    /// Waits by [`WAIT_BOUNDS_MS`].
-    pub waits: [u64; WAIT_BOUNDS_MS.len() + 1],
-    /// Sum of all waits in nanoseconds.
-    pub wait_sum_ns: u64,
-    /// Longest time between a slot and the release that used it, in nanoseconds.
-    pub late_max_ns: u64,
-    /// Waiting now.
-    pub depth: usize,
-    /// In service now, where concurrency is limited.
-    pub in_service: u64,
-    /// Current maximum of requests in service, if concurrency is limited.
-    pub concurrency: Option<u64>,
-    /// Duration of a request at an idle upstream, in nanoseconds, once known; only for adaptive
-    /// concurrency.
-    pub baseline_ns: Option<u64>,
-    /// Bytes moved under its bandwidth limit.
-    pub moved_bytes: u64,
-    /// Number of times that a body had to wait for its bandwidth, or would have had to.
-    pub bandwidth_waits: u64,
 }
 
 impl Valve {
@@ -156,17 +120,15 @@ impl Valve {
         self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
     }
 
-    /// Releases the requests whose turn has come; returns the time of the next turn, if a request
-    /// waits for one.
+    /// Releases the requests whose turn has come, and refuses those that have waited too long;
+    /// returns the time at which to call it again, if requests wait.
     pub fn release(&self, now_ns: u64) -> Option<u64> {
-        let (due, passed) = self.with(|core| {
-            let mut passed = Vec::new();
-            while let Some(slot) = core.next(now_ns) {
-                passed.push(slot);
-            }
-            (core.due(), passed)
+        let (due, told) = self.with(|core| {
+            let mut told = Vec::new();
+            core.release(now_ns, &mut told);
+            (core.due(), told)
         });
-        passed.iter().for_each(|slot| slot.tell(true));
+        told.iter().for_each(|slot| slot.wake());
         due
     }
 
@@ -192,12 +154,16 @@ impl Valve {
         !waited && slot.has_passed()
     }
 
-    /// Refuses a request whose own deadline has passed; returns whether it was still waiting.
-    pub fn expire(&self, slot: &Slot) -> bool {
+    /// Time after which a request that was refused while it waited would find a place with a wait
+    /// within the maximum, in nanoseconds.
+    pub fn retry_ns(&self, now_ns: u64) -> u64 {
         self.with(|core| {
-            let waited = core.take_out(slot);
-            core.counts.refused_deadline += u64::from(waited);
-            waited
+            let comer = Comer { key: Key::default(), cost: 1, rank: u64::MAX };
+            let ahead = core.queue.ahead(comer);
+            let wait_ns = core.schedule.as_ref().map(|s| s.at(ahead).saturating_sub(now_ns));
+            let first_ns = core.schedule.as_ref().map_or(0, |s| s.wait_ns(now_ns));
+            let beyond_ns = wait_ns.unwrap_or(0).saturating_sub(core.settings.wait_max_ns);
+            if core.queue.len() == 0 { first_ns } else { beyond_ns }
         })
     }
 
@@ -241,11 +207,14 @@ impl Valve {
         let refused = self.with(|core| {
             let mut refused = Vec::new();
             while let Some((entry, _)) = core.queue.pop() {
+                entry.slot.flush();
                 refused.push(entry.slot);
             }
+            core.expiries.clear();
+            core.counts.refused_flushed += refused.len() as u64;
             refused
         });
-        refused.iter().for_each(|slot| slot.tell(false));
+        refused.iter().for_each(|slot| slot.wake());
         refused.len()
     }
 
@@ -268,6 +237,13 @@ impl Valve {
     }
 }
 
+/// The waiting requests, by the time at which they stop waiting and their address.
+type Expiries = BTreeMap<(u64, usize), Arc<Slot>>;
+
+fn expiry(slot: &Slot) -> (u64, usize) {
+    (slot.until_ns(), std::ptr::from_ref(slot).addr())
+}
+
 fn adaptive(settings: &LimitSettings) -> Option<Adaptive> {
     let (min, max) = (settings.concurrency_min, settings.concurrency_max);
     (settings.concurrency == Some(Concurrency::Adaptive)).then(|| Adaptive::new(min, max))
@@ -282,6 +258,7 @@ impl Core {
             in_service: 0,
             paused: false,
             queue: Queue::default(),
+            expiries: Expiries::new(),
             counts: Counts::default(),
         }
     }
@@ -354,19 +331,23 @@ impl Core {
             let retry_ns = self.retry_ns(reason, wait_ns, arrival.patience_ns, now_ns);
             return Admission::Refused(Refusal { reason, retry_ns, wait_ns });
         }
-        let slot = Slot::new(arrival.patience_ns.map(|patience| now_ns.saturating_add(patience)));
+        let patience_ns = arrival.patience_ns.filter(|own| *own < self.settings.wait_max_ns);
+        let longest_ns = patience_ns.unwrap_or(self.settings.wait_max_ns);
+        let slot = Slot::new(now_ns.saturating_add(longest_ns), patience_ns.is_some());
         let entry = Entry { slot: Arc::clone(&slot), arrived_ns: now_ns };
         slot.put(self.queue.push(comer, entry));
+        self.expiries.insert(expiry(&slot), Arc::clone(&slot));
         Admission::Wait(slot, self.due())
     }
 
     /// The reason to refuse a request that would wait for `wait_ns`, if any.
     fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
-        let wait = wait_ns.unwrap_or_default();
+        // It does not pass now.
+        let wait = wait_ns.unwrap_or_default().max(1);
         if self.queue.len() >= self.settings.queue_max {
             return Some(Reason::Full);
         }
-        if patience_ns.is_some_and(|patience| wait > patience || patience == 0) {
+        if patience_ns.is_some_and(|patience| wait > patience) {
             return Some(Reason::Deadline);
         }
         (wait > self.settings.wait_max_ns).then_some(Reason::TooLong)
@@ -390,6 +371,7 @@ impl Core {
 
     /// Removes a waiting request; returns whether it was waiting.
     fn take_out(&mut self, slot: &Slot) -> bool {
+        self.expiries.remove(&expiry(slot));
         slot.take_place().is_some_and(|place| self.queue.remove(place).is_some())
     }
 
@@ -421,35 +403,68 @@ impl Core {
         self.counts.admitted += 1;
     }
 
-    /// Releases the next request whose turn has come.
-    fn next(&mut self, now_ns: u64) -> Option<Arc<Slot>> {
-        if self.queue.len() == 0 || !self.may_pass(now_ns) {
-            return None;
+    /// Admits the requests whose turn has come, and refuses those that have waited too long; all
+    /// of them are to be woken.
+    fn release(&mut self, now_ns: u64, told: &mut Vec<Arc<Slot>>) {
+        while self.queue.len() > 0 && self.may_pass(now_ns) {
+            let Some((entry, cost)) = self.queue.pop() else { break };
+            self.expiries.remove(&expiry(&entry.slot));
+            match entry.slot.until_ns() < self.turn_ns(now_ns) {
+                true => self.expire(&entry.slot),
+                false => self.admit(&entry, cost, now_ns),
+            }
+            told.push(entry.slot);
         }
-        let late = self.schedule.as_ref().map_or(0, |s| now_ns.saturating_sub(s.at(0)));
-        let (entry, cost) = self.queue.pop()?;
-        self.pass(cost);
-        let counts = &mut self.counts;
-        counts.late_max_ns = counts.late_max_ns.max(late);
-        counts.waited += 1;
-        let wait_ns = now_ns.saturating_sub(entry.arrived_ns);
-        counts.wait_sum_ns = counts.wait_sum_ns.saturating_add(wait_ns);
-        let at = WAIT_BOUNDS_MS.iter().position(|bound| wait_ns <= bound * 1_000_000);
-        if let Some(count) = counts.waits.get_mut(at.unwrap_or(WAIT_BOUNDS_MS.len())) {
-            *count += 1;
+        while let Some(late) = self.expiries.first_entry()
+            && late.key().0 <= now_ns
+        {
+            let slot = late.remove();
+            if slot.take_place().is_some_and(|place| self.queue.remove(place).is_some()) {
+                self.expire(&slot);
+                told.push(slot);
+            }
         }
-        Some(entry.slot)
     }
 
-    /// Time at which the first waiting request may pass, if only time decides.
+    /// Time of the turn that is taken now: a late release does not make a request late.
+    fn turn_ns(&self, now_ns: u64) -> u64 {
+        match &self.schedule {
+            Some(schedule) if self.settings.concurrency.is_none() => schedule.at(0),
+            _ => now_ns,
+        }
+    }
+
+    fn expire(&mut self, slot: &Slot) {
+        match slot.reason() {
+            Reason::Deadline => self.counts.refused_deadline += 1,
+            _ => self.counts.refused_wait += 1,
+        }
+        slot.expire();
+    }
+
+    fn admit(&mut self, entry: &Entry, cost: u64, now_ns: u64) {
+        let late = self.schedule.as_ref().map_or(0, |s| now_ns.saturating_sub(s.at(0)));
+        self.pass(cost);
+        entry.slot.admit();
+        let counts = &mut self.counts;
+        counts.late_max_ns = counts.late_max_ns.max(late);
+        counts.add_wait(now_ns.saturating_sub(entry.arrived_ns));
+    }
+
+    /// Time at which the first waiting request may pass, or has waited too long.
     fn due(&self) -> Option<u64> {
+        let late_ns = self.expiries.first_key_value().map(|((until_ns, _), _)| *until_ns);
+        let late_ns = late_ns.filter(|until_ns| *until_ns < u64::MAX);
         let full = self.most().is_some_and(|max| self.in_service >= max);
         if self.queue.len() == 0 || self.paused || full {
-            return None;
+            return late_ns;
         }
-        Some(self.schedule.as_ref().map_or(0, |schedule| schedule.at(0)))
+        let turn_ns = self.schedule.as_ref().map_or(0, |schedule| schedule.at(0));
+        Some(late_ns.map_or(turn_ns, |late_ns| late_ns.min(turn_ns)))
     }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waiting_tests;

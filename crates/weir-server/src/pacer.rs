@@ -11,8 +11,8 @@ use weir_limit::Valve;
 /// The time that limits go by: nanoseconds since the first one was asked.
 pub fn now_ns() -> u64 {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    // Not from 0: a limit that has just been made has rested.
-    const START_NS: u64 = 3_600_000_000_000;
+    // Not from 0: a limit that has just been made has rested, for 100 years.
+    const START_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
     let since = ORIGIN.get_or_init(Instant::now).elapsed().as_nanos();
     START_NS + u64::try_from(since).unwrap_or(u64::MAX / 2)
 }

@@ -161,7 +161,10 @@ fn shown(valve: &Valve) -> Value {
         "inService": counts.in_service,
         "admitted": counts.admitted,
         "waited": counts.waited,
-        "refused": counts.refused_full + counts.refused_wait + counts.refused_deadline,
+        "refused": counts.refused_full
+            + counts.refused_wait
+            + counts.refused_deadline
+            + counts.refused_flushed,
         "cancelled": counts.cancelled,
         "shadowed": counts.shadowed,
     })
@@ -177,6 +180,7 @@ const ROWS: &[Row] = &[
             (",reason=\"full\"", c.refused_full),
             (",reason=\"wait\"", c.refused_wait),
             (",reason=\"deadline\"", c.refused_deadline),
+            (",reason=\"flushed\"", c.refused_flushed),
         ]
     }),
     ("cancelled_total", "counter", "Requests whose client left while they waited.", |c| {

@@ -8,20 +8,24 @@ use super::*;
 use crate::rate::Rate;
 use crate::settings::Mode;
 
-const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000 * MS;
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const SECOND: u64 = 1_000 * MS;
 
-fn rate(text: &str) -> LimitSettings {
+pub(super) fn rate(text: &str) -> LimitSettings {
     let rate = Some(Rate::parse(text).expect("a rate"));
     LimitSettings { rate, wait_max_ns: u64::MAX, ..LimitSettings::default() }
 }
 
-fn one(hash: u64) -> Arrival {
+pub(super) fn one(hash: u64) -> Arrival {
     Arrival { key: Key { hash, weight: 1 }, ..Arrival::default() }
 }
 
-fn passes(slot: &Slot) -> bool {
-    slot.poll(&Context::from_waker(Waker::noop())) == Poll::Ready(true)
+pub(super) fn told(slot: &Slot) -> Poll<Result<(), Reason>> {
+    slot.poll(&Context::from_waker(Waker::noop()))
+}
+
+pub(super) fn passes(slot: &Slot) -> bool {
+    slot.poll(&Context::from_waker(Waker::noop())) == Poll::Ready(Ok(()))
 }
 
 /// `clients` ask again as soon as they have passed, until `count` have; the time of each passing.
@@ -233,7 +237,7 @@ fn concurrency_lets_as_many_in_as_leave() {
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     let Admission::Wait(third, due) = valve.arrive(one(1), 0) else { panic!("it waits") };
-    assert_eq!(due, None);
+    assert_eq!(due, Some(30 * SECOND), "it waits no longer");
     assert!(!passes(&third));
     valve.done(Ended::Unknown, 1);
     assert!(passes(&third));
@@ -252,7 +256,7 @@ fn pause_resume_flush_and_shadow() {
     valve.pause();
     let Admission::Wait(slot, _) = valve.arrive(one(1), 11 * SECOND) else { panic!("it waits") };
     assert_eq!(valve.flush(), 1);
-    assert_eq!(slot.poll(&Context::from_waker(Waker::noop())), Poll::Ready(false));
+    assert_eq!(told(&slot), Poll::Ready(Err(Reason::Flushed)));
     let shadow = Valve::new("a", LimitSettings { enforce: false, ..rate("1/h") });
     assert!((0..5).all(|_| matches!(shadow.arrive(one(1), 0), Admission::Pass)));
     assert_eq!(shadow.counts().shadowed, 4);
@@ -290,7 +294,7 @@ fn next(valve: &Valve) -> u64 {
 }
 
 /// The slot of a request that has to wait.
-fn waits(valve: &Valve, arrival: Arrival, now_ns: u64) -> Arc<Slot> {
+pub(super) fn waits(valve: &Valve, arrival: Arrival, now_ns: u64) -> Arc<Slot> {
     match valve.arrive(arrival, now_ns) {
         Admission::Wait(slot, _) => slot,
         other => panic!("{other:?}"),
@@ -350,18 +354,6 @@ fn who_cannot_wait_that_long_is_told_at_once_how_long_it_would_have_been() {
     assert_eq!(refusal.retry_ns, 500 * MS);
     let counts = valve.counts();
     assert_eq!((counts.refused_deadline, counts.refused_wait, counts.depth), (1, 0, 2));
-}
-
-#[test]
-fn who_has_waited_until_its_deadline_is_refused() {
-    let settings =
-        LimitSettings { concurrency: Some(Concurrency::Fixed(1)), ..LimitSettings::default() };
-    let valve = Valve::new("a", settings);
-    valve.arrive(one(1), 0);
-    let slot = waits(&valve, Arrival { patience_ns: Some(SECOND), ..one(1) }, 0);
-    assert!(!slot.is_late(SECOND - 1) && slot.is_late(SECOND));
-    assert!(valve.expire(&slot) && !valve.expire(&slot));
-    assert_eq!((valve.counts().refused_deadline, valve.counts().cancelled), (1, 0));
 }
 
 #[test]
@@ -447,7 +439,7 @@ proptest! {
     }
 }
 
-fn said(admission: &Admission) -> (&'static str, Option<u64>) {
+pub(super) fn said(admission: &Admission) -> (&'static str, Option<u64>) {
     match admission {
         Admission::Pass => ("passes", None),
         Admission::Wait(_, due_ns) => ("waits", *due_ns),
@@ -480,12 +472,12 @@ proptest! {
                     let rate = settings(per_second << (cost - 1));
                     if rate != core.settings {
                         core.change(rate.clone(), now_ns);
-                        while core.next(now_ns).is_some() {}
+                        core.release(now_ns, &mut Vec::new());
                     }
                     valve.change(rate, now_ns);
                 }
                 1 | 2 => {
-                    while core.next(now_ns).is_some() {}
+                    core.release(now_ns, &mut Vec::new());
                     prop_assert_eq!(valve.release(now_ns), core.due());
                 }
                 _ => {

@@ -6,10 +6,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use weir_filter::{LocalResponse, RateFields, Ticket};
-use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve, Way};
+use weir_limit::{Admission, Ended, Refusal, Slot, Valve, Way};
 
 use super::client::Client;
 use super::exchange::{Exchange, Record};
@@ -19,9 +18,6 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::net::poll_hung_up;
 use crate::pacer::{arm, arm_if, now_ns};
 use crate::worker::Worker;
-
-/// Interval at which a waiting request is compared with its deadline.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// The immediate result of a ticket.
 pub(super) enum Admitted {
@@ -35,6 +31,10 @@ pub(super) enum Admitted {
 
 /// Asks the limit.
 pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admitted {
+    // It would wait for itself for ever.
+    if x.held.iter().any(|(held, _)| Arc::ptr_eq(held, &ticket.valve)) {
+        return Admitted::Yes;
+    }
     match ticket.valve.arrive(ticket.arrival, now_ns()) {
         Admission::Pass => {
             hold(worker, x, ticket);
@@ -53,8 +53,8 @@ pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admit
 pub(super) enum Ending {
     /// It passes, after so many nanoseconds.
     Passes(u64),
-    /// It is refused after all, after so many nanoseconds.
-    Refused(Reason, u64),
+    /// It is refused after all.
+    Refused(Refusal),
     /// The client has gone, or the gateway stops.
     Gone,
 }
@@ -80,10 +80,6 @@ pub(super) fn wait<'a>(
     slot: &'a Slot,
 ) -> Wait<'a> {
     worker.waiting.update(|count| count + 1);
-    if slot.has_deadline() {
-        worker.deadlines.refresh();
-        client.deadline.set(LOOK);
-    }
     Wait { worker, client, valve: &ticket.valve, slot, since_ns: now_ns(), has_left: false }
 }
 
@@ -92,12 +88,16 @@ impl Future for Wait<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ending> {
         let Self { worker, client, valve, slot, since_ns, has_left } = &mut *self;
-        let waited_ns = || now_ns() - *since_ns;
-        if let Poll::Ready(passes) = slot.poll(cx) {
+        if let Poll::Ready(told) = slot.poll(cx) {
             *has_left = true;
-            return Poll::Ready(match passes {
-                true => Ending::Passes(waited_ns()),
-                false => Ending::Refused(Reason::Flushed, waited_ns()),
+            let now_ns = now_ns();
+            let waited_ns = now_ns - *since_ns;
+            return Poll::Ready(match told {
+                Ok(()) => Ending::Passes(waited_ns),
+                Err(reason) => {
+                    let retry_ns = valve.retry_ns(now_ns);
+                    Ending::Refused(Refusal { reason, retry_ns, wait_ns: Some(waited_ns) })
+                }
             });
         }
         // A client that hangs up is noticed at once: its turn is for the next one.
@@ -105,14 +105,8 @@ impl Future for Wait<'_> {
         if is_over || poll_hung_up(&mut client.stream).is_ready() {
             return Poll::Ready(Ending::Gone);
         }
-        while client.deadline.poll(cx) {
-            // The client no longer awaits an answer.
-            if slot.is_late(now_ns()) && valve.expire(slot) {
-                *has_left = true;
-                return Poll::Ready(Ending::Refused(Reason::Deadline, waited_ns()));
-            }
-            client.deadline.set(LOOK);
-        }
+        // So that it is woken when the gateway stops.
+        client.deadline.poll(cx);
         Poll::Pending
     }
 }
@@ -120,7 +114,6 @@ impl Future for Wait<'_> {
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         self.worker.waiting.update(|count| count - 1);
-        self.client.deadline.clear();
         // A request admitted at this very moment has used its turn, but must give back its place.
         if !self.has_left && self.valve.leave(self.slot) && self.valve.holds() {
             arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
@@ -140,10 +133,7 @@ pub(super) fn go_on(
 ) -> Result<Option<Box<LocalResponse>>, ProxyError> {
     match ending {
         Ending::Gone => Err(ProxyError::new(ErrorKind::ClientGone)),
-        Ending::Refused(reason, waited_ns) => {
-            let refusal = Refusal { reason, retry_ns: 0, wait_ns: Some(waited_ns) };
-            Ok(Some(Box::new(refused(ticket, refusal))))
-        }
+        Ending::Refused(refusal) => Ok(Some(Box::new(refused(ticket, refusal)))),
         Ending::Passes(waited_ns) => {
             hold(worker, x, ticket);
             tell(x, ticket);

@@ -139,7 +139,7 @@ impl Place {
     pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<bool> {
         let polled = self.slot.poll(cx);
         self.is_over |= polled.is_ready();
-        polled
+        polled.map(|told| told.is_ok())
     }
 }
 
