@@ -90,3 +90,17 @@ fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) ->
     problems.append(&mut found);
     limit
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LIMIT_FIELDS, WEIGHTS};
+    use crate::property::registry;
+
+    #[test]
+    fn the_reference_has_every_setting() {
+        let doc = registry().find(|spec| spec.name == "weir.limits.*").expect("a property").doc;
+        for field in LIMIT_FIELDS.iter().chain([&WEIGHTS]) {
+            assert!(doc.contains(&format!("`{field}`")), "{field}");
+        }
+    }
+}
