@@ -421,6 +421,8 @@ fn limits_are_refused_at_the_place_of_the_mistake() {
     check("rte: 5/s", "5/s", "did you mean `rate`?");
     check("rate: 5/s, key: 'header:bad name'", "'header:", "not the name of a header");
     check("rate: 5/s, key: 'header:X-Api-Key', order: fare", "fare", "neither fifo nor fair");
+    check("speed: 5/s", "5/s", "it has rate, mode, burst");
+    check("b: { rate: 5/s }", "{ rate", "a name that has a dot in brackets");
     check("rate: 5/s, key: soul", "soul", "write `none`, `ip`");
     check("rate: 5/s, order: fair", "fair }", "has no `key`");
     check("rate: 5/s, mode: window, burst: 5", "5 }", "has no effect with `mode: window`");
@@ -467,4 +469,40 @@ fn a_variable_that_nothing_sets_has_the_outcome_of_its_filter() {
     };
     check(&limiter(""), "every request is refused with 403");
     check(&limiter("deny-empty-key: false,"), "no request is limited");
+}
+
+#[test]
+fn a_higher_layer_changes_single_settings_of_a_limit() {
+    let check = |variable: (&str, &str), set: &str, file: &str, expected: &[&str]| {
+        let variables = vec![(variable.0.to_owned(), variable.1.to_owned())];
+        let mut loader = Loader::new(variables, &[set.to_owned()], Vec::new());
+        let file = format!("weir.limits:\n  my-orders: {{ {file} }}\n");
+        loader.add(Source::new("application.yml", file, Format::Yaml));
+        let mut loaded = loader.load();
+        loaded.check();
+        let told = loaded.diagnostics.iter().filter(|finding| is_told(finding));
+        let told: Vec<&str> = told.map(|finding| &*finding.message).collect();
+        assert_eq!(told, expected, "{variable:?} {set}");
+    };
+    let (none, fair) = (("OTHER", "1"), "rate: 5/s, key: ip, order: fair, max-wait: soon");
+    let soon = "limit `my-orders`: `soon` is not a duration such as `30s`";
+    check(none, "other=1", fair, &[soon]);
+    check(none, "weir.limits.my-orders.max-wait=3s", fair, &[]);
+    check(("WEIR_LIMITS_MYORDERS_MAXWAIT", "3s"), "other=1", fair, &[]);
+    check(("WEIR_LIMITS_MY_ORDERS_MAX_WAIT", "3s"), "other=1", fair, &[]);
+    check(("WEIR_LIMITS_MYORDERS_RATE", "7/s"), "other=1", fair, &[soon]);
+    let key =
+        "limit `my-orders`: `order: fair` gives each key its turn, and the limit has no `key`";
+    check(("WEIR_LIMITS_MYORDERS_KEY", "none"), "weir.limits.my-orders.max-wait=1s", fair, &[key]);
+    let weights = "rate: 5/s, key: ip, order: fair, weights: { 10.0.0.7: 4, a: 0 }";
+    let zero = "limit `my-orders`: `0` is not a weight: write a whole number of at least 1";
+    check(none, "other=1", weights, &[zero]);
+    check(none, "weir.limits.my-orders.weights.a=1", weights, &[]);
+    let unknown = "unknown property `weir.limit`";
+    check(
+        ("WEIR_LIMIT_MYORDERS_RATE", "5/s"),
+        "weir.limits.my-orders.max-wait=1s",
+        fair,
+        &[unknown],
+    );
 }

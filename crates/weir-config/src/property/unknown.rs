@@ -220,14 +220,14 @@ impl Search<'_> {
     /// Reports only variables that Kubernetes does not set (`WEIR_PORT_…`, `WEIR_SERVICE_…`).
     fn variables(&mut self, root: Node<'_>) {
         let Some(weir) = child(root, "weir") else { return };
+        let path = vec!["weir".to_owned()];
+        let siblings = siblings(Root::Plain, &path);
         for entry in weir.children() {
-            let known = [
-                "server", "store", "admin", "access", "compat", "config", "pool", "groups", "port",
-                "service",
-            ];
-            if !known.contains(&entry.key()) {
-                let path = vec!["weir".to_owned()];
-                self.report(entry, &path, &siblings(Root::Plain, &path), None);
+            let name = entry.key();
+            let begins =
+                |known: &&str| key::same(known, name) || known.split('-').next() == Some(name);
+            if !["port", "service"].contains(&name) && !siblings.iter().any(begins) {
+                self.report(entry, &path, &siblings, None);
             }
         }
     }
