@@ -498,6 +498,7 @@ fn a_higher_layer_changes_single_settings_of_a_limit() {
     let zero = "limit `my-orders`: `0` is not a weight: write a whole number of at least 1";
     check(none, "other=1", weights, &[zero]);
     check(none, "weir.limits.my-orders.weights.a=1", weights, &[]);
+    check(("WEIR_LOG", "info"), "weir.limits.my-orders.max-wait=1s", fair, &[]);
     let unknown = "unknown property `weir.limit`";
     check(
         ("WEIR_LIMIT_MYORDERS_RATE", "5/s"),
