@@ -226,6 +226,7 @@ pub(crate) fn ticket(
     let key = if keyed { key_of(definition, context) } else { Key::default() };
     let head = &*context.head;
     let arrival = Arrival {
+        bytes: 0,
         key,
         cost: definition.cost.of(head),
         class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),

@@ -114,6 +114,11 @@ impl Fields {
         self.unsound = false;
     }
 
+    /// Bytes of all text, of fields that were removed too.
+    pub(crate) fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
     /// Whether all edits can be sent: names were tokens and values had no CR, LF, NUL or other
     /// control byte. A head that is not sound must not be written to a connection.
     pub fn is_sound(&self) -> bool {

@@ -40,6 +40,11 @@ impl RequestHead {
         *self = Self { fields, ..Self::default() };
     }
 
+    /// Bytes of its text.
+    pub fn text_len(&self) -> usize {
+        self.fields.text_len()
+    }
+
     /// Method as sent, case kept.
     pub fn method(&self) -> &[u8] {
         self.fields.slice(self.method)

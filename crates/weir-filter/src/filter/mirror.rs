@@ -106,7 +106,7 @@ impl Behaviour for Mirror {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, _: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, _: &FilterOptions) {
         *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
     }
 

@@ -182,9 +182,10 @@ pub(crate) trait Behaviour {
         None
     }
 
-    /// Binds the filter to the state of the route with the id `route`.
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let _ = (route, options);
+    /// Binds the filter to the state of the route with the id `route`, whose chain has `nth` others
+    /// of its name before it.
+    fn bind(&mut self, route: &str, nth: usize, options: &FilterOptions) {
+        let _ = (route, nth, options);
     }
 
     /// Tells the filter whether an earlier filter of its chain replaces the path.
@@ -301,9 +302,10 @@ impl Filter {
         self.behaviour_mut().place_after(path_change);
     }
 
-    /// Binds the filter to the state of the route with the id `route`.
-    pub fn bind(&mut self, route: &str, options: &FilterOptions) {
-        self.behaviour_mut().bind(route, options);
+    /// Binds the filter to the state of the route with the id `route`, whose chain has `nth` others
+    /// of its name before it.
+    pub fn bind(&mut self, route: &str, nth: usize, options: &FilterOptions) {
+        self.behaviour_mut().bind(route, nth, options);
     }
 
     /// Maximum request content in bytes, if it limits that.

@@ -308,7 +308,7 @@ impl Behaviour for RequestRateLimiter {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, options: &FilterOptions) {
         let buckets = Same(options.valves.buckets(route));
         *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
     }

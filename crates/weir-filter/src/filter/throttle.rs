@@ -245,12 +245,15 @@ impl Behaviour for Throttle {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
+    fn bind(&mut self, route: &str, nth: usize, options: &FilterOptions) {
         let inner = &*self.0;
         if !inner.definition.name.is_empty() {
             return;
         }
-        let name = format!("route:{route}");
+        let name = match nth {
+            0 => format!("route:{route}"),
+            nth => format!("route:{route}#{}", nth + 1),
+        };
         let definition = LimitDefinition { name, ..inner.definition.clone() };
         *self = Self::of(definition, inner.text.clone(), options);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_filter::{LocalResponse, RateFields, Ticket};
-use weir_limit::{Admission, Ended, Refusal, Slot, Valve, Way};
+use weir_limit::{Admission, Arrival, Ended, Refusal, Slot, Valve, Way};
 
 use super::client::Client;
 use super::exchange::{Exchange, Record};
@@ -30,12 +30,18 @@ pub(super) enum Admitted {
 }
 
 /// Asks the limit.
-pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admitted {
+pub(super) fn admit(
+    worker: &Worker,
+    client: &Client,
+    x: &mut Exchange,
+    ticket: &Ticket,
+) -> Admitted {
     // It would wait for itself for ever.
     if x.held.iter().any(|(held, _)| Arc::ptr_eq(held, &ticket.valve)) {
         return Admitted::Yes;
     }
-    match ticket.valve.arrive(ticket.arrival, now_ns()) {
+    let bytes = (x.request.text_len() + client.carry.len()) as u64;
+    match ticket.valve.arrive(Arrival { bytes, ..ticket.arrival }, now_ns()) {
         Admission::Pass => {
             hold(worker, x, ticket);
             tell(x, ticket);
@@ -156,7 +162,7 @@ fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
     }
     let key = ticket.arrival.key;
     for (relay, way) in [(&mut x.upload, Way::Up), (&mut x.download, Way::Down)] {
-        if let Some(stream) = valve.stream(key, way) {
+        if let Some(stream) = valve.stream(key, way, now_ns) {
             let pace = relay.pace.get_or_insert_with(|| Box::new(Pace::new(&worker.deadlines)));
             pace.add(stream);
         }

@@ -146,6 +146,21 @@ async fn a_check_takes_an_upstream_out_and_brings_it_back() {
 }
 
 #[tokio::test]
+async fn a_check_begins_as_connections_do() {
+    let upstream = echo("a").await;
+    let gateway = gateway(&format!(
+        "- id: front\n  listen: 127.0.0.1:0\n  upstream: '{upstream}'\n  proxy-protocol: {{ send: \
+         v1 }}\n  check: {{ interval: 100ms, send: 'PING', expect: 'aPING', fall: 1 }}\n"
+    ));
+    until(&gateway, "front", |now| now["upstreams"][0]["up"] == false).await;
+    let text = std::fs::read_to_string(gateway.config()).expect("a file");
+    let expected = "expect: \"aPROXY UNKNOWN\\r\\nPING\"";
+    std::fs::write(gateway.config(), text.replace("expect: 'aPING'", expected)).expect("a file");
+    gateway.hang_up();
+    until(&gateway, "front", |now| now["upstreams"][0]["up"] == true).await;
+}
+
+#[tokio::test]
 async fn a_stop_lets_connections_end() {
     let upstream = echo("a").await;
     let front = format!("- {{ id: front, listen: '127.0.0.1:0', upstream: '{upstream}' }}\n");
