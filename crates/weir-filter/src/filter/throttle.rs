@@ -200,8 +200,11 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     }
 }
 
+/// Arguments by name, as written.
+type Written<'a> = Vec<(String, &'a str)>;
+
 /// The limit of the arguments beside `limit`, and those that were written.
-fn own_settings(args: &Args) -> Result<(LimitDefinition, Vec<(String, &str)>), ArgError> {
+fn own_settings(args: &Args) -> Result<(LimitDefinition, Written<'_>), ArgError> {
     let (mut own, mut written) = (LimitDefinition::default(), Vec::new());
     for field in LIMIT_FIELDS {
         let Some(value) = args.text(field) else { continue };
