@@ -3,22 +3,44 @@
 use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weight};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::spring::{Kind, Layers, Node, child, key, texts_below};
+use crate::spring::{Kind, Layers, Node, below, key, texts_below};
 use crate::value::nearest;
 
 const NAME: &str = "weir.limits";
 const WEIGHTS: &str = "weights";
 
-/// Every limit of the layers; a higher layer overrides a limit of the same name. A limit with a
+/// Every limit of the layers; a higher layer overrides single settings of a limit. A limit with a
 /// problem is kept, but the configuration is rejected.
 pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
-    let mut limits: Vec<LimitDefinition> = Vec::new();
-    for node in layers.all(NAME).flat_map(Node::children) {
-        if limits.iter().all(|known| known.name != node.key()) {
-            limits.push(limit(layers, node, problems));
+    let all: Vec<Node<'_>> = layers.all(NAME).collect();
+    let (joined, plain): (Vec<Node<'_>>, Vec<Node<'_>>) =
+        all.iter().partition(|node| node.joined());
+    let mut names: Vec<&str> = Vec::new();
+    // The environment has no dashes: files come first, for their spelling.
+    for node in plain.into_iter().chain(joined).flat_map(Node::children) {
+        let is_known = match node.joined() {
+            true => names.iter().any(|name| begins(name, node.key())),
+            false => names.contains(&node.key()),
+        };
+        if !is_known {
+            names.push(node.key());
         }
     }
-    limits
+    let nodes = |name: &str| all.iter().filter_map(|node| named(*node, name)).collect::<Vec<_>>();
+    names.into_iter().map(|name| limit(layers, name, &nodes(name), problems)).collect()
+}
+
+/// Whether a variable's part may be the begin of a name: `my` of `my-orders`.
+fn begins(name: &str, part: &str) -> bool {
+    key::letters(name).collect::<String>().starts_with(part)
+}
+
+/// The entry of this name in one layer.
+fn named<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
+    match node.joined() {
+        true => below(node, name),
+        false => node.children().find(|child| child.key() == name),
+    }
 }
 
 /// `weir.key-resolvers`: keys by the name of a Java bean.
@@ -45,48 +67,103 @@ pub(crate) fn key_resolvers(
     resolvers
 }
 
-fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) -> LimitDefinition {
-    let mut limit = LimitDefinition { name: node.key().to_owned(), ..LimitDefinition::default() };
+/// The limit `name`, whose settings are below `nodes`, the highest layer first.
+fn limit(
+    layers: &Layers<'_>,
+    name: &str,
+    nodes: &[Node<'_>],
+    problems: &mut Vec<Diagnostic>,
+) -> LimitDefinition {
+    let mut limit = LimitDefinition { name: name.to_owned(), ..LimitDefinition::default() };
     let mut found: Vec<Diagnostic> = Vec::new();
     let wrong = |at: Node<'_>, message: &str, help: &str| {
-        let message = format!("limit `{}`: {message}", node.key());
-        let found = Diagnostic::new(Code::InvalidValue, message).at(at.span()).help(help);
-        found.open(texts_below(node))
+        let found = Diagnostic::new(Code::InvalidValue, format!("limit `{name}`: {message}"));
+        found
+            .at(at.span())
+            .help(help)
+            .open(nodes.iter().flat_map(|node| texts_below(*node)).collect())
     };
     let text_of = |node: Node<'_>| {
         let text = node.text().unwrap_or_default();
         layers.resolve(&text).0.into_owned()
     };
-    for field in node.children() {
-        if key::same(field.key(), WEIGHTS) {
-            if matches!(field.kind(), Kind::Scalar | Kind::List) {
-                let help = "write a map, such as `weights: { gold: 4 }`";
-                found.push(wrong(field, "`weights` has a number for each key", help));
+    for name in LIMIT_FIELDS {
+        let Some(field) = nodes.iter().find_map(|node| below(*node, name)) else { continue };
+        if let Err(why) = set_limit(&mut limit, name, &text_of(field)) {
+            found.push(wrong(field, &why, "`weir reference Throttle` shows every setting"));
+        }
+    }
+    for weights in nodes.iter().filter_map(|node| below(*node, WEIGHTS)) {
+        if matches!(weights.kind(), Kind::Scalar | Kind::List) {
+            let help = "write a map, such as `weights: { gold: 4 }`";
+            found.push(wrong(weights, "`weights` has a number for each key", help));
+        }
+        for (key, weight) in leaves(weights) {
+            if limit.weights.iter().any(|(known, _)| *known == key) {
                 continue;
             }
-            for weight in field.children() {
-                if let Err(why) = set_weight(&mut limit, weight.key(), &text_of(weight)) {
-                    found.push(wrong(weight, &why, "such as `weights: { gold: 4 }`"));
-                }
+            if let Err(why) = set_weight(&mut limit, &key, &text_of(weight)) {
+                found.push(wrong(weight, &why, "such as `weights: { gold: 4 }`"));
             }
-            continue;
         }
-        let known = LIMIT_FIELDS.iter().find(|name| key::same(name, field.key()));
-        let name = known.copied().unwrap_or(field.key());
-        if let Err(why) = set_limit(&mut limit, name, &text_of(field)) {
-            let near = nearest(name, LIMIT_FIELDS.iter().copied().chain([WEIGHTS]));
-            let help = match (known, near) {
-                (None, Some(near)) => format!("did you mean `{near}`?"),
-                _ => "`weir reference Throttle` shows every setting of a limit".to_owned(),
-            };
-            found.push(wrong(field, &why, &help));
-        }
+    }
+    for field in nodes.iter().filter(|node| !node.joined()).flat_map(|node| node.children()) {
+        found.extend(unknown(field).map(|(message, help)| wrong(field, &message, &help)));
     }
     // A setting that was not understood may be what another one lacks.
     let contradiction = limit.contradiction().or_else(|| limit.contradiction_of_keys());
     if let (Some((field, message, help)), true) = (contradiction, found.is_empty()) {
-        found.push(wrong(child(node, field).unwrap_or(node), message, help));
+        let field = nodes.iter().find_map(|node| below(*node, field));
+        let at = field.or(nodes.first().copied());
+        found.extend(at.map(|at| wrong(at, message, help)));
     }
     problems.append(&mut found);
     limit
+}
+
+/// The error in the name of a setting, and the remedy.
+fn unknown(field: Node<'_>) -> Option<(String, String)> {
+    let (own, all) = (field.key(), || LIMIT_FIELDS.iter().copied().chain([WEIGHTS]));
+    if all().any(|name| key::same(name, own)) {
+        return None;
+    }
+    let help = match nearest(own, all()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if field.kind() == Kind::Map => {
+            "write a name that has a dot in brackets: `'[a.b]': { rate: 5/s }`".to_owned()
+        }
+        None => format!("it has {}", all().collect::<Vec<_>>().join(", ")),
+    };
+    Some((format!("a limit has no `{own}`"), help))
+}
+
+/// The values below a map, by their keys with dots: `10.0.0.7`, as Spring reads them into a map.
+fn leaves(node: Node<'_>) -> Vec<(String, Node<'_>)> {
+    let mut all = Vec::new();
+    for child in node.children() {
+        let key = child.key();
+        match child.kind() {
+            Kind::Null | Kind::Scalar => all.push((key.to_owned(), child)),
+            Kind::List | Kind::Map => {
+                all.extend(
+                    leaves(child).into_iter().map(|(rest, leaf)| (format!("{key}.{rest}"), leaf)),
+                );
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LIMIT_FIELDS, WEIGHTS};
+    use crate::property::registry;
+
+    #[test]
+    fn the_reference_has_every_setting() {
+        let doc = registry().find(|spec| spec.name == "weir.limits.*").expect("a property").doc;
+        for field in LIMIT_FIELDS.iter().chain([&WEIGHTS]) {
+            assert!(doc.contains(&format!("`{field}`")), "{field}");
+        }
+    }
 }

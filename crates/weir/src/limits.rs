@@ -21,7 +21,8 @@ Examples:
   weir limits pause orders
   weir limits flush orders
 
-A change holds until the next reload or restart, which set what the configuration says.
+`set` holds until the next reload or restart, which set what the configuration says.
+`pause` holds until `resume` or a restart: a reload does not end it. `flush` is done once.
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct LimitsArgs {
     #[command(flatten)]

@@ -50,7 +50,7 @@ pub(super) static ENDPOINTS: &[Endpoint] = &[
             "/gateway/limits/{name}",
             "gateway",
             operation!(SetLimit: async set),
-            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
+            "Changes a limit until the next reload; empties its queue; pauses it, until it is resumed.",
             &[
                 OK_OBJECT,
                 BAD,

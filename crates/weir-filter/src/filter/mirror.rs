@@ -37,7 +37,7 @@ GET / HTTP/1.1
         optional("timeout", ArgKind::Duration, Some("5s"), "How long its answer may take."),
     ],
     shortcut: Shortcut::Positions(2),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -118,7 +118,7 @@ GET / HTTP/1.1
         ),
     ],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 
@@ -201,8 +201,11 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     }
 }
 
+/// Arguments by name, as written.
+type Written<'a> = Vec<(String, &'a str)>;
+
 /// The limit of the arguments beside `limit`, and those that were written.
-fn own_settings(args: &Args) -> Result<(LimitDefinition, Vec<(String, &str)>), ArgError> {
+fn own_settings(args: &Args) -> Result<(LimitDefinition, Written<'_>), ArgError> {
     let (mut own, mut written) = (LimitDefinition::default(), Vec::new());
     for field in LIMIT_FIELDS {
         let Some(value) = args.text(field) else { continue };
