@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use weir_snapshot::Settings;
 
 use crate::net::watch_over;
 use crate::sys::defer_accept;
@@ -61,6 +62,21 @@ pub(crate) struct Asked {
     pub(crate) port: Port,
     /// The setting that has the address, for errors.
     pub(crate) setting: Cow<'static, str>,
+}
+
+impl Asked {
+    /// What the settings ask for, for the address of `setting`.
+    pub(crate) fn of(settings: &Settings, setting: Cow<'static, str>) -> Self {
+        Self {
+            backlog: settings.backlog,
+            defer: settings.defer_accept,
+            receive_bytes: settings.receive_buffer_bytes,
+            send_bytes: settings.send_buffer_bytes,
+            unsent_bytes: Some(settings.unsent_bytes_max),
+            port: Port::Own,
+            setting,
+        }
+    }
 }
 
 /// How the port of a listener is shared with other sockets of this process.

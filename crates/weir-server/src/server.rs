@@ -23,7 +23,7 @@ use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::{Executor, TIDY, spawn, yield_now};
 use crate::http::loop_guard::Identity;
 use crate::inquiries::Inquiries;
-use crate::listener::{Asked, BindError, Port, SocketBuffers, bind};
+use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
 use crate::recorder::Recorder;
@@ -76,15 +76,7 @@ impl Server {
         let workers = worker_count(&settings);
         let acceptors = settings.acceptors.min(workers);
         let sockets = if acceptors == 0 { workers } else { acceptors };
-        let asked = Asked {
-            backlog: settings.backlog,
-            defer: settings.defer_accept,
-            receive_bytes: settings.receive_buffer_bytes,
-            send_bytes: settings.send_buffer_bytes,
-            unsent_bytes: Some(settings.unsent_bytes_max),
-            port: Port::Own,
-            setting: "server.port".into(),
-        };
+        let asked = Asked::of(&settings, "server.port".into());
         let bound = match settings.serves_http {
             true => Some(bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?),
             false => None,

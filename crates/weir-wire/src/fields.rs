@@ -98,7 +98,7 @@ impl<'a> FieldLine<'a> {
 /// An ordered, editable list of header field lines (RFC 9110 section 5).
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     list: Vec<Field>,
     /// The names in `list`, and some that were.
     names: NameSet,
@@ -112,11 +112,6 @@ impl Fields {
         self.list.clear();
         self.names = NameSet::default();
         self.unsound = false;
-    }
-
-    /// Bytes of all text, of fields that were removed too.
-    pub(crate) fn text_len(&self) -> usize {
-        self.text.len()
     }
 
     /// Whether all edits can be sent: names were tokens and values had no CR, LF, NUL or other

@@ -40,9 +40,9 @@ impl RequestHead {
         *self = Self { fields, ..Self::default() };
     }
 
-    /// Bytes of its text.
+    /// Bytes of its text, and of what was edited out of it.
     pub fn text_len(&self) -> usize {
-        self.fields.text_len()
+        self.fields.text.len()
     }
 
     /// Method as sent, case kept.

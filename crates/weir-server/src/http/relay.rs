@@ -178,8 +178,7 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes the bytes in `carry`: the part of a body that travels in one write with its head,
-    /// unless it has to wait for bandwidth.
+    /// Decodes `carry`: content that travels with its head, unless it has to wait for bandwidth.
     pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
             return Ok(());
@@ -202,8 +201,11 @@ impl Relay {
         Ok(())
     }
 
-    /// Decodes at most `max` bytes of `carry`.
-    fn fill_part(&mut self, carry: &mut Carry, max: usize) -> Result<(), RelayError> {
+    /// Decodes `carry`; at most `max` bytes of it, if they may have to wait for bandwidth.
+    fn fill_paced(&mut self, carry: &mut Carry, max: usize) -> Result<(), RelayError> {
+        if self.pace.is_none() {
+            return self.fill(carry);
+        }
         let part = carry.as_slice().get(..max).unwrap_or(carry.as_slice());
         let result = self.decode(part);
         self.pending.settle(part);
@@ -256,12 +258,10 @@ impl Relay {
                 },
             };
             if !carry.is_empty() {
-                let is_paced = self.pace.is_some();
-                let filled = if is_paced { self.fill_part(carry, max) } else { self.fill(carry) };
-                if let Err(error) = filled {
-                    return Poll::Ready(Err(error));
+                match self.fill_paced(carry, max) {
+                    Ok(()) => continue,
+                    Err(error) => return Poll::Ready(Err(error)),
                 }
-                continue;
             }
             let polled = match self.poll_splice(source, sink, &mut scratch.pipes, max) {
                 Some(polled) => polled,

@@ -147,19 +147,11 @@ impl PipelineSet {
     ) -> Result<Socket, BindError> {
         // Without HTTP the server may speak first, so that only HTTP connections can wait for a
         // request.
-        let defer = match one.table {
-            Some(_) => settings.defer_accept,
-            None => std::time::Duration::ZERO,
-        };
-        let options = Asked {
-            backlog: settings.backlog,
-            defer,
-            receive_bytes: settings.receive_buffer_bytes,
-            send_bytes: settings.send_buffer_bytes,
-            unsent_bytes: Some(settings.unsent_bytes_max),
-            port,
-            setting: format!("`listen` of pipeline '{}'", one.checked.current.load().id).into(),
-        };
+        let setting = format!("`listen` of pipeline '{}'", one.checked.current.load().id);
+        let mut options = Asked { port, ..Asked::of(settings, setting.into()) };
+        if one.table.is_none() {
+            options.defer = std::time::Duration::ZERO;
+        }
         let bound = bind(asked, self.workers.len(), &options)?;
         let (stop, stopped) = watch::channel(Phase::Serving);
         let drain = Arc::new(DrainState::default());
