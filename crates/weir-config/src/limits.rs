@@ -3,7 +3,9 @@
 use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::spring::{Layers, Node, child, key};
+use crate::fields::Shape;
+use crate::source::Span;
+use crate::spring::{Kind, Layers, Node, child, key};
 
 const NAME: &str = "weir.limits";
 
@@ -11,7 +13,9 @@ const NAME: &str = "weir.limits";
 /// problem is kept, but the configuration is rejected.
 pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
     let mut limits: Vec<LimitDefinition> = Vec::new();
-    for node in layers.all(NAME).flat_map(Node::children) {
+    // A list or a value is reported with the unknown properties.
+    let maps = layers.all(NAME).filter(|node| node.kind() == Kind::Map);
+    for node in maps.flat_map(Node::children) {
         if limits.iter().all(|known| known.name != node.key()) {
             limits.push(limit(layers, node, problems));
         }
@@ -45,19 +49,34 @@ pub(crate) fn key_resolvers(
 
 fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) -> LimitDefinition {
     let mut limit = LimitDefinition { name: node.key().to_owned(), ..LimitDefinition::default() };
-    let mut wrong = |at: Node<'_>, message: String, help: String| {
+    let mut wrong = |at: Span, message: String, help: String| {
         let message = format!("limit `{}`: {message}", node.key());
-        problems.push(Diagnostic::new(Code::InvalidValue, message).at(at.span()).help(help));
+        problems.push(Diagnostic::new(Code::InvalidValue, message).at(at).help(help));
     };
+    if let Some(misfit) = Shape::Map.misfit(node) {
+        let help = format!("write `{}: {{ rate: 500/s }}`", node.key());
+        wrong(misfit.at, misfit.message(node.key()), help);
+        return limit;
+    }
+    let mut is_read = true;
     for field in node.children() {
-        if key::same(field.key(), "weights") {
+        let is_weights = key::same(field.key(), "weights");
+        let shape = if is_weights { Shape::Map } else { Shape::Value };
+        if let Some(misfit) = shape.misfit(field) {
+            let example = if is_weights { "weights: { gold: 3 }" } else { "rate: 500/s" };
+            let help = format!("write it as in `{example}`");
+            wrong(misfit.at, misfit.message(field.key()), help);
+            is_read = false;
+            continue;
+        }
+        if is_weights {
             for weight in field.children() {
                 let text = weight.text().unwrap_or_default();
                 let text = layers.resolve(&text).0.into_owned();
                 match text.trim().parse::<u32>().ok().filter(|weight| *weight > 0) {
                     Some(number) => limit.weights.push((weight.key().to_owned(), number)),
                     None => wrong(
-                        weight,
+                        weight.span(),
                         format!("`{text}` is not a weight"),
                         "write a whole number of at least 1".to_owned(),
                     ),
@@ -70,11 +89,12 @@ fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) ->
         let text = field.text().unwrap_or_default();
         let text = layers.resolve(&text).0.into_owned();
         if let Err(why) = set_limit(&mut limit, name, &text) {
-            wrong(field, why, format!("a limit has {}, weights", LIMIT_FIELDS.join(", ")));
+            is_read = false;
+            wrong(field.span(), why, format!("a limit has {}, weights", LIMIT_FIELDS.join(", ")));
         }
     }
-    if let Some((field, message, help)) = limit.contradiction() {
-        wrong(child(node, field).unwrap_or(node), message.to_owned(), help.to_owned());
+    if let Some((field, message, help)) = limit.contradiction().filter(|_| is_read) {
+        wrong(child(node, field).unwrap_or(node).span(), message.to_owned(), help.to_owned());
     }
     limit
 }

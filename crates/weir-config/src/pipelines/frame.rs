@@ -5,25 +5,25 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_snapshot::FrameSettings;
 
 use super::escape::unescape;
-use crate::fields::Fields;
+use crate::fields::{Field, Fields};
 use crate::spring::Node;
 use crate::value::data_size;
 
 /// Fields of `frame`, in YAML and in ini files.
-pub(crate) const FIELDS: &[&str] = &[
-    "kind",
-    "size",
-    "reply-size",
-    "len-offset",
-    "len-size",
-    "len-type",
-    "len-adjust",
-    "trailer",
-    "max",
-    "corr-offset",
-    "corr-size",
-    "poll",
-    "refusal",
+pub(crate) const FIELDS: &[Field] = &[
+    Field::value("kind", "length"),
+    Field::value("size", "16"),
+    Field::value("reply-size", "16"),
+    Field::value("len-offset", "0"),
+    Field::value("len-size", "2"),
+    Field::value("len-type", "be"),
+    Field::value("len-adjust", "-2"),
+    Field::value("trailer", "'\\x03'"),
+    Field::value("max", "64KB"),
+    Field::value("corr-offset", "2"),
+    Field::value("corr-size", "4"),
+    Field::value("poll", "true"),
+    Field::value("refusal", "'\\x00\\x06{key}NO'"),
 ];
 
 const MAX_BYTES: usize = 64 * 1024;
@@ -33,13 +33,19 @@ const MAX_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// `frame`.
 pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
     let at = fields.at();
+    let is_written = fields.node("frame").is_some();
     let Some(mut below) = fields.below("frame") else {
+        if is_written {
+            return None;
+        }
         let help = "write `frame: { kind: length, len-size: 2 }` or `frame: { kind: fixed, size: \
                     16 }`";
         fields.wrong(at, "`frame` is missing: it describes how messages are delimited", help);
         return None;
     };
-    below.only(FIELDS);
+    if !below.expect(FIELDS) {
+        return None;
+    }
     let bytes = |text: &str| data_size(text).and_then(|size| usize::try_from(size).ok());
     let mut size = |name: &str| below.value(name, "a number of bytes", bytes);
     let max = size("max").unwrap_or(MAX_BYTES);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_balance::{Balance, Directory, Group, Instance};
 use weir_filter::{Scheme, Target};
 
-use crate::fields::{Fields, Written};
+use crate::fields::{Field, Fields, Shape, Written};
 use crate::source::Span;
 use crate::spring::Kind;
 
@@ -17,6 +17,12 @@ pub(super) struct Address {
     pub weight: u32,
 }
 
+/// The field `upstream`.
+pub(super) const UPSTREAM: Field =
+    Field::new("upstream", Shape::Mixed, "[ 10.0.0.1:80, { address: 10.0.0.2:80, weight: 2 } ]");
+
+const FIELDS: &[Field] = &[Field::value("address", "10.0.0.1:80"), Field::value("weight", "2")];
+
 const EXPECTED: &str = "write `host:port`, or `{ address: host:port, weight: 2 }`";
 
 /// The upstreams of `upstream`: one or several, each with a weight.
@@ -26,6 +32,10 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
         Kind::List => node.children().collect(),
         _ => vec![node],
     };
+    if UPSTREAM.shape.misfit(node).is_some() {
+        return Vec::new();
+    }
+    let before = fields.problems.len();
     let mut all = Vec::new();
     for node in nodes {
         if node.kind() != Kind::Map {
@@ -41,7 +51,9 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
             continue;
         }
         let mut below = fields.of(node, "upstream");
-        below.only(&["address", "weight"]);
+        if !below.expect(FIELDS) {
+            continue;
+        }
         let Some(address) = below.text("address") else {
             below.wrong(node.span(), "it has no `address`", EXPECTED);
             continue;
@@ -49,7 +61,7 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
         let weight = below.text("weight");
         all.extend(one(&mut below, &address, weight));
     }
-    if all.is_empty() {
+    if all.is_empty() && fields.problems.len() == before {
         fields.wrong(node.span(), "it names no upstream", EXPECTED);
     }
     all

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::expand::{Expansion, bound_depth};
 use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::fields::Field;
 use crate::pipelines::{DUBBO_FIELDS, FRAME_FIELDS};
 use crate::source::{Span, offset};
 use crate::value::nearest;
@@ -20,23 +21,68 @@ struct Module {
     below: &'static str,
     /// Keys; one that ends with `.` is a prefix of keys.
     keys: &'static [&'static str],
+    /// Further keys.
+    fields: &'static [Field],
 }
 
 const MODULES: &[Module] = &[
-    Module { name: "proxy", protocol: None, below: "", keys: &["upstream", "balance"] },
-    Module { name: "tap", protocol: None, below: "", keys: &["limit"] },
-    Module { name: "http-request-decoder", protocol: Some("http"), below: "", keys: &[] },
-    Module { name: "http-request-encoder", protocol: Some("http"), below: "", keys: &[] },
+    Module {
+        name: "proxy",
+        protocol: None,
+        below: "",
+        keys: &["upstream", "balance"],
+        fields: &[],
+    },
+    Module { name: "tap", protocol: None, below: "", keys: &["limit"], fields: &[] },
+    Module {
+        name: "http-request-decoder",
+        protocol: Some("http"),
+        below: "",
+        keys: &[],
+        fields: &[],
+    },
+    Module {
+        name: "http-request-encoder",
+        protocol: Some("http"),
+        below: "",
+        keys: &[],
+        fields: &[],
+    },
     Module {
         name: "socks",
         protocol: Some("socks"),
         below: "socks.",
         keys: &["users.", "allow", "deny"],
+        fields: &[],
     },
-    Module { name: "dubbo-decoder", protocol: Some("dubbo"), below: "dubbo.", keys: DUBBO_FIELDS },
-    Module { name: "dubbo-encoder", protocol: Some("dubbo"), below: "dubbo.", keys: &[] },
-    Module { name: "frame-decoder", protocol: Some("frame"), below: "frame.", keys: FRAME_FIELDS },
-    Module { name: "frame-encoder", protocol: Some("frame"), below: "frame.", keys: &[] },
+    Module {
+        name: "dubbo-decoder",
+        protocol: Some("dubbo"),
+        below: "dubbo.",
+        keys: &[],
+        fields: DUBBO_FIELDS,
+    },
+    Module {
+        name: "dubbo-encoder",
+        protocol: Some("dubbo"),
+        below: "dubbo.",
+        keys: &[],
+        fields: &[],
+    },
+    Module {
+        name: "frame-decoder",
+        protocol: Some("frame"),
+        below: "frame.",
+        keys: &[],
+        fields: FRAME_FIELDS,
+    },
+    Module {
+        name: "frame-encoder",
+        protocol: Some("frame"),
+        below: "frame.",
+        keys: &[],
+        fields: &[],
+    },
 ];
 
 /// Modules that come in pairs: modules between them see messages.
@@ -194,13 +240,14 @@ impl Reading<'_> {
             true => entry.key.starts_with(known),
             false => entry.key == **known,
         };
-        if module.keys.iter().any(is_known) {
+        let mut keys = module.keys.iter().copied().chain(module.fields.iter().map(|f| f.name));
+        if keys.any(|known| is_known(&known)) {
             let key = format!("{}{}", module.below, entry.key);
             return self.set(tree, pipeline, &key, &entry.value, entry.at);
         }
         let message = format!("the module `{}` has no `{}`", module.name, entry.key);
-        let keys: Vec<_> =
-            module.keys.iter().map(|key| key.replace("users.", "users.NAME")).collect();
+        let keys = module.keys.iter().copied().chain(module.fields.iter().map(|f| f.name));
+        let keys: Vec<_> = keys.map(|key| key.replace("users.", "users.NAME")).collect();
         let help = match keys.as_slice() {
             [] => "remove this line: it has no keys but `name`".to_owned(),
             keys => format!("it has {}", keys.join(", ")),

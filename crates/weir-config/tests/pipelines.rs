@@ -1,0 +1,160 @@
+//! Findings about pipelines and limits: the place of each, and what it says.
+
+use weir_config::{Category, Format, Loader, Severity, Source};
+
+/// Each error of a file as `line:column message; help`, in the order of the text.
+fn errors(name: &str, text: &str, format: Format) -> Vec<String> {
+    let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+    loader.add(Source::new(name, text, format));
+    let mut loaded = loader.load();
+    loaded.check();
+    loaded.sort_findings();
+    let told = |one: &&weir_config::Diagnostic| {
+        one.severity > Severity::Note && one.code.category() != Category::Deviation
+    };
+    let shown = |one: &weir_config::Diagnostic| {
+        let place = one.at.map(|at| loaded.sources().place(at));
+        let (line, column) = place.map_or((0, 0), |place| (place.line, place.column));
+        format!("{line}:{column} {}; {}", one.message, one.help)
+    };
+    loaded.diagnostics.iter().filter(told).map(shown).collect()
+}
+
+/// Checks that a YAML file has exactly one error; `expected` is its place and a part of its text.
+fn yaml(text: &str, expected: &str) {
+    check(&errors("application.yml", text, Format::Yaml), text, expected);
+}
+
+fn check(found: &[String], text: &str, expected: &str) {
+    let is_it = |found: &String| {
+        let (place, part) = expected.split_once(' ').unwrap_or_default();
+        found.starts_with(&format!("{place} ")) && found.contains(part)
+    };
+    assert!(found.len() == 1 && found.iter().all(is_it), "{text}: {found:#?}, not {expected}");
+}
+
+/// Checks the errors of a pipeline with the further line `line`, which is the fourth.
+fn with(line: &str, expected: &str) {
+    let text =
+        format!("weir.pipelines.a:\n  listen: 127.0.0.1:0\n  upstream: 10.0.0.1:80\n  {line}\n");
+    yaml(&text, &format!("4:{expected}"));
+}
+
+#[test]
+fn settings_of_a_wrong_shape_are_errors() {
+    with("limit: {rate: 1/s}", "10 `limit` takes one value, and this is a map");
+    with("limit: [5/s]", "10 `limit` takes one value, and this is a list");
+    with("timeouts: 30s", "13 `timeouts` is a map, and this is one value");
+    with("timeouts: [30s]", "13 `timeouts` is a map, and this is a list");
+    with("timeouts: { idle: [ 30s ] }", "21 `idle` takes one value, and this is a list");
+    with("proxy-protocol: v2", "19 `proxy-protocol` is a map, and this is one value");
+    with(
+        "proxy-protocol: { receive: true, from: { a: 10.0.0.0/8 } }",
+        "42 `from` takes one value, or a list of values, and this is a map",
+    );
+    with("check: 2s", "10 `check` is a map, and this is one value");
+    with("check: { send: { a: b } }", "18 `send` takes one value, and this is a map");
+    with("balance: {}", "12 `balance` takes one value, and this is a map");
+    with("routes: foo", "11 `routes` is a list of maps, and this is one value");
+    with("routes: [ foo ]", "13 `routes` is a list of maps, and this is one value");
+    with(
+        "routes: { sni: a, upstream: 10.0.0.1:80 }",
+        "11 `routes` is a list of maps, and this is a map",
+    );
+    with(
+        "routes: [ { sni: { a: b }, upstream: 10.0.0.1:80 } ]",
+        "20 `sni` takes one value, or a list of values, and this is a map",
+    );
+    with(
+        "routes: [ { sni: a, upstream: { address: [ 10.0.0.1:80 ] } } ]",
+        "44 `address` takes one value, and this is a list",
+    );
+    with("protocol: [ tcp ]", "13 `protocol` takes one value, and this is a list");
+    with(
+        "frame: { kind: [ fixed ] }\n  protocol: frame",
+        "18 `kind` takes one value, and this is a list",
+    );
+}
+
+#[test]
+fn an_error_of_a_shape_says_what_to_write() {
+    let text = "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: 10.0.0.1:80, timeouts: 30s }";
+    let expected = "1:75 pipeline 'a': `timeouts` is a map, and this is one value; write \
+                    `timeouts: { connect: 5s }`";
+    yaml(text, expected);
+}
+
+#[test]
+fn objects_of_a_wrong_shape_are_errors() {
+    yaml(
+        "weir.pipelines: foo",
+        "1:17 `weir.pipelines` is a list of pipelines, or a map of them by `id`",
+    );
+    yaml("weir.pipelines: [ foo ]", "1:19 `pipeline-1` is a map, and this is one value");
+    yaml("weir.pipelines: { a: foo }", "1:22 `a` is a map, and this is one value");
+    yaml(
+        "weir.pipelines.a: { listen: { b: c }, upstream: 10.0.0.1:80 }",
+        "1:29 `listen` takes one value, or a list of values, and this is a map",
+    );
+    yaml(
+        "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: [ [ 10.0.0.1:80 ] ] }",
+        "1:54 `upstream` takes values or maps, one or a list of them, and this is a list",
+    );
+    let own = |protocol: &str, written: &str| {
+        let upstream = if protocol == "socks" { "" } else { ", upstream: 10.0.0.1:80" };
+        format!(
+            "weir.pipelines.a: {{ listen: 127.0.0.1:0, protocol: {protocol}{upstream}, \
+             {protocol}: {written} }}"
+        )
+    };
+    yaml(&own("frame", "fixed"), "1:89 `frame` is a map, and this is one value");
+    yaml(&own("dubbo", "shared"), "1:89 `dubbo` is a map, and this is one value");
+    yaml(&own("socks", "alice"), "1:66 `socks` is a map, and this is one value");
+    yaml(&own("socks", "{ users: alice }"), "1:75 `users` is a map, and this is one value");
+    yaml(&own("socks", "{ users: [ alice, bob ] }"), "1:75 `users` is a map, and this is a list");
+    yaml(
+        &own("socks", "{ allow: { a: 10.0.0.1 } }"),
+        "1:75 `allow` takes one value, or a list of values, and this is a map",
+    );
+}
+
+#[test]
+fn limits_of_a_wrong_shape_are_errors() {
+    yaml("weir.limits: foo", "1:14 `weir.limits` is a map, and this is one value");
+    yaml("weir.limits: [ foo ]", "1:14 `weir.limits` is a map, and this is a list");
+    yaml("weir.limits.a: 5/s", "1:16 `a` is a map, and this is one value");
+    yaml("weir.limits.a: [ 5/s ]", "1:16 `a` is a map, and this is a list");
+    yaml(
+        "weir.limits.a: { rate: 5/s, weights: 4 }",
+        "1:38 `weights` is a map, and this is one value",
+    );
+    yaml("weir.limits.a: { rate: [ 5/s ] }", "1:24 `rate` takes one value, and this is a list");
+    yaml(
+        "weir.limits.a: { rate: { rate: 5/s } }",
+        "1:24 `rate` takes one value, and this is a map",
+    );
+    yaml("weir.key-resolvers: ip", "1:21 `weir.key-resolvers` is a map, and this is one value");
+    yaml("weir.admin: 9090", "1:13 `weir.admin` is a map, and this is one value");
+}
+
+#[test]
+fn one_mistake_is_reported_once() {
+    let text = "weir.pipelines.a: { listen: 127.0.0.1:0, \
+                upstream: [ { address: 10.0.0.1:80, weight: 0 } ] }";
+    yaml(text, "1:86 `0` is no weight");
+    yaml("weir.pipelines.a: { listen: 127.0.0.1:0, upstream: [] }", "1:52 it names no upstream");
+    yaml("weir.pipelines.a: { listen: 127.0.0.1:0, routes: [] }", "1:16 it has no upstream");
+    yaml("weir.pipelines.a: { listen: 127.0.0.1:0 }", "1:16 it has no upstream");
+}
+
+#[test]
+fn settings_without_a_value_are_as_if_missing() {
+    for line in
+        ["limit:", "limit: \"\"", "timeouts:", "proxy-protocol: \"\"", "routes: []", "balance: ~"]
+    {
+        let text = format!(
+            "weir.pipelines.a:\n  listen: 127.0.0.1:0\n  upstream: 10.0.0.1:80\n  {line}\n"
+        );
+        assert_eq!(errors("application.yml", &text, Format::Yaml), [""; 0], "{line}");
+    }
+}
