@@ -158,3 +158,57 @@ fn settings_without_a_value_are_as_if_missing() {
         assert_eq!(errors("application.yml", &text, Format::Yaml), [""; 0], "{line}");
     }
 }
+
+/// Checks that an ini file has exactly one error.
+fn ini(text: &str, expected: &str) {
+    check(&errors("proxy.ini", text, Format::Ini), text, expected);
+}
+
+const OPEN: &str = "[pipeline.a]\nlisten = 127.0.0.1:0\n";
+const PROXY: &str = "[module.u]\nname = proxy\nupstream = 10.0.0.1:80\n";
+const TAP: &str = "[module.t]\nname = tap\nlimit = 5\n";
+const DECODER: &str = "[module.d]\nname = http-request-decoder\n";
+const ENCODER: &str = "[module.e]\nname = http-request-encoder\n";
+
+#[test]
+fn ini_files_whose_lines_agree_have_no_errors() {
+    let other = OPEN.replace(".a]", ".b]");
+    for text in [
+        format!("{OPEN}{PROXY}"),
+        format!("{OPEN}{TAP}{PROXY}{other}{TAP}{PROXY}"),
+        format!("{OPEN}protocol = http\n{DECODER}{TAP}{ENCODER}{PROXY}"),
+        format!("{OPEN}[module.s]\nname = socks\nusers.a = b\nusers.c = d\n"),
+    ] {
+        assert_eq!(errors("proxy.ini", &text, Format::Ini), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn ini_lines_that_would_replace_others_are_errors() {
+    let again = "[module.w]\nname = tap\nlimit = 9\n";
+    ini(&format!("{OPEN}{PROXY}{OPEN}{PROXY}"), "6:1 there are two pipelines `a`");
+    ini(&format!("{OPEN}listen = 127.0.0.1:0\n{PROXY}"), "3:1 has a `listen` already");
+    ini(&format!("{OPEN}Listen = 127.0.0.1:0\n{PROXY}"), "3:1 has a `Listen` already");
+    ini(&format!("{OPEN}{PROXY}upstream = 10.0.0.2:80\n"), "6:1 has a `upstream` already");
+    ini(&format!("{OPEN}upstream = 10.0.0.2:80\n{PROXY}"), "6:1 has a `upstream` already");
+    ini(&format!("{OPEN}limit = 1/s\n{TAP}{PROXY}"), "6:1 has a `limit` already");
+    ini(&format!("{OPEN}{TAP}{again}{PROXY}"), "7:8 has a `tap` already");
+    ini(&format!("{OPEN}{TAP}name = tap\n{PROXY}"), "6:1 has a `name` already");
+    ini(&format!("{OPEN}{TAP}{}", PROXY.replace(".u]", ".t]")), "6:1 has a module `t` already");
+    let text = format!("{OPEN}protocol = tcp\n{DECODER}{ENCODER}{PROXY}");
+    let found = errors("proxy.ini", &text, Format::Ini);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let expected = "5:8 `http-request-decoder` is not for `tcp`, which this is; write a pipeline \
+                    for each protocol";
+    assert!(found.iter().any(|one| one == expected), "{found:#?}");
+}
+
+#[test]
+fn ini_modules_that_do_nothing_are_errors() {
+    let empty = TAP.replace("limit = 5\n", "");
+    ini(&format!("{OPEN}{empty}{PROXY}"), "3:1 this `tap` has no `limit`");
+    ini(&format!("{OPEN}{empty}limit =\n{PROXY}"), "5:1 `limit` has no value");
+    ini(&format!("{OPEN}{DECODER}{ENCODER}{TAP}{PROXY}"), "8:8 `tap` stands behind");
+    ini(&format!("{OPEN}{TAP}{DECODER}{ENCODER}{PROXY}"), "4:8 `tap` stands in front of");
+    ini(&format!("{OPEN}{PROXY}{TAP}"), "7:8 nothing comes behind `proxy`");
+}
