@@ -212,3 +212,56 @@ fn ini_modules_that_do_nothing_are_errors() {
     ini(&format!("{OPEN}{TAP}{DECODER}{ENCODER}{PROXY}"), "4:8 `tap` stands in front of");
     ini(&format!("{OPEN}{PROXY}{TAP}"), "7:8 nothing comes behind `proxy`");
 }
+
+/// A pipeline in one line.
+fn from_to(id: &str, listen: &str, upstream: &str) -> String {
+    format!("weir.pipelines.{id}: {{ upstream: '{upstream}', listen: '{listen}' }}\n")
+}
+
+#[test]
+fn pipelines_that_lead_back_to_themselves_are_errors() {
+    for (listen, upstream) in [
+        ("127.0.0.1:7001", "127.0.0.1:7001"),
+        ("0.0.0.0:7001", "127.0.0.1:7001"),
+        ("7001", "localhost:7001"),
+        ("0.0.0.0:7001", "127.0.0.9:7001"),
+        ("127.0.0.1:7001", "0.0.0.0:7001"),
+        ("10.0.0.1:7001", "10.0.0.1:7001"),
+        ("[::1]:7001", "[::1]:7001"),
+        ("[::]:7001", "127.0.0.1:7001"),
+        ("127.0.0.1:7001", "[::ffff:127.0.0.1]:7001"),
+    ] {
+        let expected = format!("1:31 pipeline 'a': `{upstream}` is where it listens itself");
+        yaml(&from_to("a", listen, upstream), &expected);
+    }
+    let two = "weir.pipelines.a: { listen: 127.0.0.1:7001, upstream: [ 10.0.0.1:80, \
+               127.0.0.1:7001 ] }";
+    yaml(two, "1:70 is where it listens itself");
+    let routed = "weir.pipelines.a: { listen: 127.0.0.1:7001, upstream: 10.0.0.1:80, \
+                  routes: [ { sni: a, upstream: 127.0.0.1:7001 } ] }";
+    yaml(routed, "1:98 is where it listens itself");
+    let http = "weir.pipelines.a: { listen: 127.0.0.1:7001, protocol: http, \
+                upstream: 127.0.0.1:7001 }";
+    yaml(http, "1:71 is where it listens itself");
+    let circle = [
+        from_to("a", "127.0.0.1:7001", "127.0.0.1:7002"),
+        from_to("b", "0.0.0.0:7002", "127.0.0.1:7003"),
+        from_to("c", "0.0.0.0:7003", "127.0.0.1:7001"),
+    ];
+    let expected = "3:31 pipeline 'c': `127.0.0.1:7001` leads back to it, by way of 'a', 'b'; one \
+                    connection would open others without end";
+    yaml(&circle.concat(), expected);
+}
+
+#[test]
+fn pipelines_that_lead_to_others_are_no_errors() {
+    for (a, b) in [
+        (("127.0.0.1:7001", "127.0.0.1:7002"), ("127.0.0.1:7002", "10.0.0.1:7001")),
+        (("127.0.0.1:7001", "127.0.0.2:7001"), ("127.0.0.1:7002", "127.0.0.1:7001")),
+        (("127.0.0.1:0", "127.0.0.1:7002"), ("127.0.0.1:7003", "example.org:7003")),
+        (("0.0.0.0:7001", "192.0.2.1:7001"), ("127.0.0.1:7002", "[::1]:7002")),
+    ] {
+        let text = from_to("a", a.0, a.1) + &from_to("b", b.0, b.1);
+        assert_eq!(errors("application.yml", &text, Format::Yaml), [""; 0], "{text}");
+    }
+}

@@ -9,6 +9,7 @@ use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
 
+use super::circles::{Way, circles};
 use super::escape::unescape;
 use super::upstreams::{Address, UPSTREAM, addresses, balance, group, missing};
 use super::{dubbo, frame, http, proxy_protocol, routes, socks};
@@ -76,11 +77,13 @@ pub(crate) fn pipelines(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<Pipeline>> {
     let mut all = Vec::new();
+    let mut ways = Vec::new();
     let mut listeners = own_listeners(compiler.settings());
     for (id, nodes) in written(layers, problems) {
         let what = format!("pipeline '{id}'");
         let fields = Fields::new(layers, nodes, what, problems);
-        let mut reading = Reading { fields, compiler, directory, id };
+        let (upstreams, routed) = (Vec::new(), Vec::new());
+        let mut reading = Reading { fields, compiler, directory, id, upstreams, routed };
         let Some(pipeline) = reading.pipeline() else { continue };
         for address in &pipeline.listen {
             if let Some((who, _)) = listeners.iter().find(|(_, other)| clash(*other, *address)) {
@@ -90,8 +93,11 @@ pub(crate) fn pipelines(
             }
             listeners.push((format!("pipeline '{}'", pipeline.id), *address));
         }
+        let Reading { id, upstreams, routed, .. } = reading;
+        ways.push(Way { id, listen: pipeline.listen.clone(), upstreams, routed });
         all.push(Arc::new(pipeline));
     }
+    circles(&ways, problems);
     all
 }
 
@@ -170,6 +176,10 @@ struct Reading<'a, 'l> {
     compiler: &'a Compiler,
     directory: &'a Directory,
     id: String,
+    /// Upstreams that have been read.
+    upstreams: Vec<Address>,
+    /// The same of the routes.
+    routed: Vec<Address>,
 }
 
 impl Reading<'_, '_> {
@@ -192,7 +202,8 @@ impl Reading<'_, '_> {
             fields.wrong(at, "`socks` sends no PROXY headers", help);
         }
         let shares = (balance, slow_start_ms);
-        let routes = routes::routes(fields, &name, self.directory, &self.id, shares);
+        let routes =
+            routes::routes(fields, &name, self.directory, &self.id, shares, &mut self.routed);
         let has_routes = |node: Node<'_>| node.kind() == Kind::Scalar || node.len() > 0;
         let has_way =
             fields.node("upstream").is_some() || fields.node("routes").is_some_and(has_routes);
@@ -208,10 +219,12 @@ impl Reading<'_, '_> {
             return None;
         }
         let id = self.id.clone();
+        let upstream = group(self.directory, &id, &addresses, balance, slow_start_ms);
+        self.upstreams = addresses;
         Some(Pipeline {
             listen,
             protocol: protocol?,
-            upstream: group(self.directory, &id, &addresses, balance, slow_start_ms),
+            upstream,
             routes,
             proxy_protocol,
             limit,

@@ -3,7 +3,7 @@
 use weir_balance::{Balance, Directory};
 use weir_snapshot::{Fits, Pattern, PipelineRoute};
 
-use super::upstreams::{UPSTREAM, addresses, group};
+use super::upstreams::{Address, UPSTREAM, addresses, group};
 use crate::fields::{Field, Fields, Shape, Written};
 use crate::spring::Kind;
 
@@ -23,13 +23,14 @@ const OF_CALLS: &[Field] = &[
     UPSTREAM,
 ];
 
-/// `routes` of a pipeline with the protocol `protocol`.
+/// `routes` of a pipeline with the protocol `protocol`. Their upstreams are added to `upstreams`.
 pub(super) fn routes(
     fields: &mut Fields<'_, '_>,
     protocol: &str,
     directory: &Directory,
     id: &str,
     (balance, slow_start_ms): (Balance, u64),
+    upstreams: &mut Vec<Address>,
 ) -> Vec<PipelineRoute> {
     let Some(node) = fields.node("routes") else { return Vec::new() };
     let mut all = Vec::new();
@@ -44,6 +45,7 @@ pub(super) fn routes(
             below.wrong(node.span(), "this route has no `upstream`", EXPECTED);
         }
         let upstream = group(directory, id, &addresses, balance, slow_start_ms);
+        upstreams.extend(addresses);
         all.extend(fits.map(|fits| PipelineRoute { fits, upstream }));
     }
     all

@@ -15,6 +15,7 @@ pub(super) struct Address {
     pub host: String,
     pub port: u16,
     pub weight: u32,
+    pub at: Span,
 }
 
 /// The field `upstream`.
@@ -87,7 +88,7 @@ fn one(fields: &mut Fields<'_, '_>, address: &Written, weight: Option<Written>) 
             }
         },
     };
-    Some(Address { host: host.to_ascii_lowercase(), port, weight })
+    Some(Address { host: host.to_ascii_lowercase(), port, weight, at: address.at })
 }
 
 /// Maximum weight of an upstream, as in HAProxy.
