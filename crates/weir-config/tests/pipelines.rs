@@ -159,6 +159,23 @@ fn settings_without_a_value_are_as_if_missing() {
     }
 }
 
+#[test]
+fn fields_that_do_not_fit_the_kind_of_messages_are_errors() {
+    let frame = |frame: &str, expected: &str| {
+        with(&format!("frame: {{ {frame} }}\n  protocol: frame"), expected);
+    };
+    frame("kind: fixed, size: 5, len-size: 4", "34 `len-size` is for messages of kind `length`");
+    frame(
+        "size: 5, trailer: x",
+        "21 `trailer` is for messages of kind `length`; these are `fixed`",
+    );
+    frame("kind: length, size: 5", "26 `size` is for messages of kind `fixed`");
+    frame("reply-size: 5", "12 `reply-size` is for messages of kind `fixed`");
+    frame("corr-offset: 5", "12 `corr-offset` is without `corr-size`");
+    frame("len-adjust: -9223372036854775808", "24 is not what `len-adjust` takes");
+    frame("len-adjust: 16777217", "24 is not what `len-adjust` takes");
+}
+
 /// Checks that an ini file has exactly one error.
 fn ini(text: &str, expected: &str) {
     check(&errors("proxy.ini", text, Format::Ini), text, expected);

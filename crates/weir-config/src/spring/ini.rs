@@ -1,8 +1,8 @@
 //! Converts pipelines in piped's ini format to a tree below `weir.pipelines`.
 //!
 //! A section `[pipeline.NAME]` opens a pipeline, and the following sections `[module.NAME]` are its
-//! modules. Each key of a module becomes the equivalent property, with its place. What would replace
-//! an earlier line is an error, as is a module where it does nothing.
+//! modules. Each key of a module becomes the equivalent property, with its place. A line that would
+//! replace an earlier one is an error, as is a module where it does nothing.
 
 use std::sync::Arc;
 
