@@ -3,6 +3,8 @@
 use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weight};
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::fields::Shape;
+use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, below, key, texts_below};
 use crate::value::nearest;
 
@@ -12,7 +14,9 @@ const WEIGHTS: &str = "weights";
 /// Every limit of the layers; a higher layer overrides single settings of a limit. A limit with a
 /// problem is kept, but the configuration is rejected.
 pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
-    let all: Vec<Node<'_>> = layers.all(NAME).collect();
+    // A list or a value is reported with the unknown properties.
+    let is_map = |node: &Node<'_>| !matches!(node.kind(), Kind::List | Kind::Scalar);
+    let all: Vec<Node<'_>> = layers.all(NAME).filter(is_map).collect();
     let (joined, plain): (Vec<Node<'_>>, Vec<Node<'_>>) =
         all.iter().partition(|node| node.joined());
     let mut names: Vec<&str> = Vec::new();
@@ -76,46 +80,48 @@ fn limit(
 ) -> LimitDefinition {
     let mut limit = LimitDefinition { name: name.to_owned(), ..LimitDefinition::default() };
     let mut found: Vec<Diagnostic> = Vec::new();
-    let wrong = |at: Node<'_>, message: &str, help: &str| {
+    let wrong = |at: Span, message: &str, help: &str| {
         let found = Diagnostic::new(Code::InvalidValue, format!("limit `{name}`: {message}"));
-        found
-            .at(at.span())
-            .help(help)
-            .open(nodes.iter().flat_map(|node| texts_below(*node)).collect())
+        found.at(at).help(help).open(nodes.iter().flat_map(|node| texts_below(*node)).collect())
     };
     let text_of = |node: Node<'_>| {
         let text = node.text().unwrap_or_default();
         layers.resolve(&text).0.into_owned()
     };
+    for misfit in nodes.iter().filter_map(|node| Shape::Map.misfit(*node)) {
+        found.push(wrong(misfit.at, &misfit.message(name), "write a map: `{ rate: 500/s }`"));
+    }
     for name in LIMIT_FIELDS {
         let Some(field) = nodes.iter().find_map(|node| below(*node, name)) else { continue };
-        if let Err(why) = set_limit(&mut limit, name, &text_of(field)) {
-            found.push(wrong(field, &why, "`weir reference Throttle` shows every setting"));
+        let misfit = Shape::Value.misfit(field).map(|misfit| misfit.message(name));
+        let set = misfit.map_or_else(|| set_limit(&mut limit, name, &text_of(field)), Err);
+        if let Err(why) = set {
+            found.push(wrong(field.span(), &why, "`weir reference Throttle` shows every setting"));
         }
     }
     for weights in nodes.iter().filter_map(|node| below(*node, WEIGHTS)) {
         if matches!(weights.kind(), Kind::Scalar | Kind::List) {
             let help = "write a map, such as `weights: { gold: 4 }`";
-            found.push(wrong(weights, "`weights` has a number for each key", help));
+            found.push(wrong(weights.span(), "`weights` has a number for each key", help));
         }
         for (key, weight) in leaves(weights) {
             if limit.weights.iter().any(|(known, _)| *known == key) {
                 continue;
             }
             if let Err(why) = set_weight(&mut limit, &key, &text_of(weight)) {
-                found.push(wrong(weight, &why, "such as `weights: { gold: 4 }`"));
+                found.push(wrong(weight.span(), &why, "such as `weights: { gold: 4 }`"));
             }
         }
     }
     for field in nodes.iter().filter(|node| !node.joined()).flat_map(|node| node.children()) {
-        found.extend(unknown(field).map(|(message, help)| wrong(field, &message, &help)));
+        found.extend(unknown(field).map(|(message, help)| wrong(field.span(), &message, &help)));
     }
     // A setting that was not understood may be what another one lacks.
     let contradiction = limit.contradiction().or_else(|| limit.contradiction_of_keys());
     if let (Some((field, message, help)), true) = (contradiction, found.is_empty()) {
         let field = nodes.iter().find_map(|node| below(*node, field));
         let at = field.or(nodes.first().copied());
-        found.extend(at.map(|at| wrong(at, message, help)));
+        found.extend(at.map(|at| wrong(at.span(), message, help)));
     }
     problems.append(&mut found);
     limit

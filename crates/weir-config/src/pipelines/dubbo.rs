@@ -2,12 +2,18 @@
 
 use weir_snapshot::{DubboSettings, Sharing};
 
-use crate::fields::Fields;
+use crate::fields::{Field, Fields};
 use crate::spring::Node;
 use crate::value::data_size;
 
 /// Fields of `dubbo`, in YAML and in ini files.
-pub(crate) const FIELDS: &[&str] = &["max", "shared", "connections", "calls", "backlog"];
+pub(crate) const FIELDS: &[Field] = &[
+    Field::value("max", "8MB"),
+    Field::value("shared", "true"),
+    Field::value("connections", "2"),
+    Field::value("calls", "1000"),
+    Field::value("backlog", "4MB"),
+];
 
 /// Fields that apply only to shared connections.
 const OF_SHARED: &[&str] = &["connections", "calls", "backlog"];
@@ -23,10 +29,11 @@ pub const DUBBO_SHARING: Sharing =
 pub(super) fn settings(fields: &mut Fields<'_, '_>) -> DubboSettings {
     let introduces =
         fields.below("proxy-protocol").is_some_and(|below| below.node("send").is_some());
-    let Some(mut below) = fields.below("dubbo") else {
-        return DubboSettings { body_max: BODY_MAX, sharing: None };
-    };
-    below.only(FIELDS);
+    let default = DubboSettings { body_max: BODY_MAX, sharing: None };
+    let Some(mut below) = fields.below("dubbo") else { return default };
+    if !below.expect(FIELDS) {
+        return default;
+    }
     let mut bytes = |name: &str, default: usize| {
         let read = |text: &str| {
             let size = data_size(text).and_then(|size| usize::try_from(size).ok());

@@ -5,25 +5,31 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_snapshot::FrameSettings;
 
 use super::escape::unescape;
-use crate::fields::Fields;
+use crate::fields::{Field, Fields};
 use crate::spring::Node;
 use crate::value::data_size;
 
 /// Fields of `frame`, in YAML and in ini files.
-pub(crate) const FIELDS: &[&str] = &[
-    "kind",
-    "size",
-    "reply-size",
-    "len-offset",
-    "len-size",
-    "len-type",
-    "len-adjust",
-    "trailer",
-    "max",
-    "corr-offset",
-    "corr-size",
-    "poll",
-    "refusal",
+pub(crate) const FIELDS: &[Field] = &[
+    Field::value("kind", "length"),
+    Field::value("size", "16"),
+    Field::value("reply-size", "16"),
+    Field::value("len-offset", "0"),
+    Field::value("len-size", "2"),
+    Field::value("len-type", "be"),
+    Field::value("len-adjust", "-2"),
+    Field::value("trailer", "'\\x03'"),
+    Field::value("max", "64KB"),
+    Field::value("corr-offset", "2"),
+    Field::value("corr-size", "4"),
+    Field::value("poll", "true"),
+    Field::value("refusal", "'\\x00\\x06{key}NO'"),
+];
+
+/// Fields that apply to messages of one kind.
+const OF_KINDS: &[(&str, &[&str])] = &[
+    ("length", &["len-offset", "len-size", "len-type", "len-adjust", "trailer"]),
+    ("fixed", &["size", "reply-size"]),
 ];
 
 const MAX_BYTES: usize = 64 * 1024;
@@ -33,13 +39,19 @@ const MAX_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// `frame`.
 pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
     let at = fields.at();
+    let is_written = fields.node("frame").is_some();
     let Some(mut below) = fields.below("frame") else {
+        if is_written {
+            return None;
+        }
         let help = "write `frame: { kind: length, len-size: 2 }` or `frame: { kind: fixed, size: \
                     16 }`";
         fields.wrong(at, "`frame` is missing: it describes how messages are delimited", help);
         return None;
     };
-    below.only(FIELDS);
+    if !below.expect(FIELDS) {
+        return None;
+    }
     let bytes = |text: &str| data_size(text).and_then(|size| usize::try_from(size).ok());
     let mut size = |name: &str| below.value(name, "a number of bytes", bytes);
     let max = size("max").unwrap_or(MAX_BYTES);
@@ -47,6 +59,9 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
     let (offset, len_size) = (size("len-offset").unwrap_or(0), size("len-size").unwrap_or(2));
     let correlation = size("corr-size").map(|bytes| (size("corr-offset").unwrap_or(0), bytes));
     let kind = kind(&mut below, fixed, (offset, len_size))?;
+    if useless(&mut below, &kind) {
+        return None;
+    }
     let truth = |text: &str| text.parse::<bool>().ok();
     let poll = below.value("poll", "`true` or `false`", truth).unwrap_or(false);
     let replies = match (&kind, reply_size) {
@@ -77,6 +92,28 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
     Some(FrameSettings { requests, replies, refusal })
 }
 
+/// Reports fields that change nothing.
+fn useless(below: &mut Fields<'_, '_>, kind: &FrameKind) -> bool {
+    let before = below.problems.len();
+    let own = match kind {
+        FrameKind::Length { .. } => "length",
+        FrameKind::Fixed { .. } => "fixed",
+    };
+    for (other, names) in OF_KINDS.iter().filter(|(other, _)| *other != own) {
+        for name in *names {
+            if let Some(node) = below.node(name) {
+                let message = format!("`{name}` is for messages of kind `{other}`");
+                below.wrong(node.key_span(), message, format!("these are `{own}`; remove it"));
+            }
+        }
+    }
+    if let (Some(node), None) = (below.node("corr-offset"), below.text("corr-size")) {
+        let help = "write how many bytes the correlation id has: `corr-size: 4`";
+        below.wrong(node.key_span(), "`corr-offset` is without `corr-size`", help);
+    }
+    below.problems.len() > before
+}
+
 fn kind(
     below: &mut Fields<'_, '_>,
     fixed: Option<usize>,
@@ -105,8 +142,12 @@ fn kind(
                     _ => return None,
                 })
             });
-            let number = |text: &str| text.parse::<i64>().ok();
-            let adjust = below.value("len-adjust", "a whole number such as `-2`", number);
+            let read = |text: &str| {
+                let number = text.parse::<i64>().ok()?;
+                (number.unsigned_abs() <= MAX_BYTES_MAX as u64).then_some(number)
+            };
+            let expected = "a whole number such as `-2`, at most 16777216 either way";
+            let adjust = below.value("len-adjust", expected, read);
             let trailer = below.node("trailer").and_then(Node::text);
             Some(FrameKind::Length {
                 offset,

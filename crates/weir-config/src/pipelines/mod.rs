@@ -1,5 +1,6 @@
 //! Reads pipelines: a listener, a protocol, upstreams and limits (`weir.pipelines`, and ini files).
 
+mod circles;
 mod dubbo;
 mod escape;
 mod frame;

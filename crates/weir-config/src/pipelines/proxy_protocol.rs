@@ -5,13 +5,21 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_snapshot::{ProxyProtocol, ProxyVersion};
 
-use crate::fields::Fields;
+use crate::fields::{Field, Fields, Shape};
+
+const FIELDS: &[Field] = &[
+    Field::value("receive", "true"),
+    Field::new("from", Shape::Values, "[ 10.0.0.0/8 ]"),
+    Field::value("send", "v2"),
+];
 
 /// `proxy-protocol`.
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
     let mut read = ProxyProtocol::default();
     let Some(mut below) = fields.below("proxy-protocol") else { return read };
-    below.only(&["receive", "from", "send"]);
+    if !below.expect(FIELDS) {
+        return read;
+    }
     for written in below.texts("from") {
         let text = written.text.as_str();
         match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {

@@ -9,31 +9,48 @@ use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
 
+use super::circles::{Way, circles};
 use super::escape::unescape;
-use super::upstreams::{Address, addresses, balance, group, missing};
+use super::upstreams::{Address, UPSTREAM, addresses, balance, group, missing};
 use super::{dubbo, frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::fields::Fields;
+use crate::fields::{Field, Fields, Shape};
 use crate::spring::{Kind, Layers, Node, child};
 
 const NAME: &str = "weir.pipelines";
 
-const FIELDS: &[&str] = &[
-    "id",
-    "listen",
-    "protocol",
-    "upstream",
-    "balance",
-    "slow-start",
-    "limit",
-    "timeouts",
-    "check",
-    "routes",
-    "proxy-protocol",
-    "socks",
-    "frame",
-    "dubbo",
+const FIELDS: &[Field] = &[
+    Field::value("id", "front"),
+    Field::new("listen", Shape::Values, "0.0.0.0:8080"),
+    Field::value("protocol", "tcp"),
+    UPSTREAM,
+    Field::value("balance", "least-connections"),
+    Field::value("slow-start", "30s"),
+    Field::value("limit", "500/s"),
+    Field::new("timeouts", Shape::Map, "{ connect: 5s }"),
+    Field::new("check", Shape::Map, "{ interval: 2s }"),
+    Field::new("routes", Shape::Maps, "[ { sni: shop.example.org, upstream: 10.0.0.1:443 } ]"),
+    Field::new("proxy-protocol", Shape::Map, "{ send: v2 }"),
+    Field::new("socks", Shape::Map, "{ allow: \"10.0.0.0/8:443\" }"),
+    Field::new("frame", Shape::Map, "{ kind: fixed, size: 16 }"),
+    Field::new("dubbo", Shape::Map, "{ max: 8MB }"),
+];
+
+const TIMEOUTS: &[Field] = &[
+    Field::value("connect", "5s"),
+    Field::value("hello", "10s"),
+    Field::value("idle", "10m"),
+    Field::value("max", "1h"),
+];
+
+const CHECK: &[Field] = &[
+    Field::value("interval", "2s"),
+    Field::value("timeout", "1s"),
+    Field::value("send", "'PING\\r\\n'"),
+    Field::value("expect", "+PONG"),
+    Field::value("rise", "2"),
+    Field::value("fall", "3"),
 ];
 
 /// Fields for one protocol, named after it.
@@ -60,11 +77,13 @@ pub(crate) fn pipelines(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<Pipeline>> {
     let mut all = Vec::new();
+    let mut ways = Vec::new();
     let mut listeners = own_listeners(compiler.settings());
     for (id, nodes) in written(layers, problems) {
         let what = format!("pipeline '{id}'");
         let fields = Fields::new(layers, nodes, what, problems);
-        let mut reading = Reading { fields, compiler, directory, id };
+        let (upstreams, routed) = (Vec::new(), Vec::new());
+        let mut reading = Reading { fields, compiler, directory, id, upstreams, routed };
         let Some(pipeline) = reading.pipeline() else { continue };
         for address in &pipeline.listen {
             if let Some((who, _)) = listeners.iter().find(|(_, other)| clash(*other, *address)) {
@@ -74,8 +93,11 @@ pub(crate) fn pipelines(
             }
             listeners.push((format!("pipeline '{}'", pipeline.id), *address));
         }
+        let Reading { id, upstreams, routed, .. } = reading;
+        ways.push(Way { id, listen: pipeline.listen.clone(), upstreams, routed });
         all.push(Arc::new(pipeline));
     }
+    circles(&ways, problems);
     all
 }
 
@@ -104,6 +126,11 @@ fn written<'l>(
     let mut all: Vec<(String, Vec<Node<'l>>)> = Vec::new();
     let mut has_list = false;
     for node in layers.all(NAME) {
+        if node.kind() == Kind::Scalar && node.text().is_some_and(|text| !text.trim().is_empty()) {
+            let message = format!("`{NAME}` is a list of pipelines, or a map of them by `id`");
+            problems.push(wrong_shape(node, message));
+            continue;
+        }
         // As everywhere, a list replaces those of lower layers.
         let is_list = node.kind() == Kind::List;
         if is_list && std::mem::replace(&mut has_list, true) {
@@ -119,6 +146,10 @@ fn written<'l>(
                 }
                 false => entry.key().to_owned(),
             };
+            if let Some(misfit) = Shape::Map.misfit(entry) {
+                problems.push(wrong_shape(entry, misfit.message(&id)));
+                continue;
+            }
             if is_list && here.contains(&id) {
                 let message = format!("there are two pipelines '{id}'");
                 let found = Diagnostic::new(Code::InvalidValue, message);
@@ -135,18 +166,27 @@ fn written<'l>(
     all
 }
 
+fn wrong_shape(node: Node<'_>, message: String) -> Diagnostic {
+    let help = "write `front: { listen: 0.0.0.0:8080, upstream: 10.0.0.1:80 }`";
+    Diagnostic::new(Code::InvalidValue, message).at(node.span()).help(help)
+}
+
 struct Reading<'a, 'l> {
     fields: Fields<'a, 'l>,
     compiler: &'a Compiler,
     directory: &'a Directory,
     id: String,
+    /// Upstreams that have been read.
+    upstreams: Vec<Address>,
+    /// The same of the routes.
+    routed: Vec<Address>,
 }
 
 impl Reading<'_, '_> {
     fn pipeline(&mut self) -> Option<Pipeline> {
         let fields = &mut self.fields;
         let before = fields.problems.len();
-        fields.only(FIELDS);
+        fields.expect(FIELDS);
         let mut listen = listen(fields);
         let addresses = addresses(fields);
         let balance = balance(fields);
@@ -162,8 +202,11 @@ impl Reading<'_, '_> {
             fields.wrong(at, "`socks` sends no PROXY headers", help);
         }
         let shares = (balance, slow_start_ms);
-        let routes = routes::routes(fields, &name, self.directory, &self.id, shares);
-        let has_way = !addresses.is_empty() || !routes.is_empty();
+        let routes =
+            routes::routes(fields, &name, self.directory, &self.id, shares, &mut self.routed);
+        let has_routes = |node: Node<'_>| node.kind() == Kind::Scalar || node.len() > 0;
+        let has_way =
+            fields.node("upstream").is_some() || fields.node("routes").is_some_and(has_routes);
         let protocol = self.protocol(&name, &addresses, has_way, &mut listen);
         let limit_name = self.limit_name();
         let limit = match protocol {
@@ -176,10 +219,12 @@ impl Reading<'_, '_> {
             return None;
         }
         let id = self.id.clone();
+        let upstream = group(self.directory, &id, &addresses, balance, slow_start_ms);
+        self.upstreams = addresses;
         Some(Pipeline {
             listen,
             protocol: protocol?,
-            upstream: group(self.directory, &id, &addresses, balance, slow_start_ms),
+            upstream,
             routes,
             proxy_protocol,
             limit,
@@ -297,7 +342,9 @@ fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
     let help = "write `address:port`, such as `0.0.0.0:8080` or `127.0.0.1:8080`";
     let mut all = Vec::new();
     let texts = fields.texts("listen");
-    if texts.is_empty() {
+    if texts.is_empty()
+        && fields.node("listen").is_none_or(|node| Shape::Values.misfit(node).is_none())
+    {
         let at = fields.at();
         fields.wrong(at, "it listens nowhere: there is no `listen`", help);
     }
@@ -320,7 +367,9 @@ fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
 fn timeouts(fields: &mut Fields<'_, '_>) -> PipelineTimeouts {
     let mut timeouts = PipelineTimeouts::default();
     let Some(mut below) = fields.below("timeouts") else { return timeouts };
-    below.only(&["connect", "hello", "idle", "max"]);
+    if !below.expect(TIMEOUTS) {
+        return timeouts;
+    }
     let mut set = |name: &str, field: &mut Duration, may_be_zero: bool| {
         let Some(time) = below.duration(name) else { return };
         if time.is_zero() && !may_be_zero {
@@ -338,7 +387,9 @@ fn timeouts(fields: &mut Fields<'_, '_>) -> PipelineTimeouts {
 
 fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
     let mut below = fields.below("check")?;
-    below.only(&["interval", "timeout", "send", "expect", "rise", "fall"]);
+    if !below.expect(CHECK) {
+        return None;
+    }
     let interval = below.duration("interval").unwrap_or(Duration::from_secs(2));
     let timeout = below.duration("timeout").unwrap_or(Duration::from_secs(2));
     if interval < Duration::from_millis(100) || timeout.is_zero() {

@@ -3,35 +3,49 @@
 use weir_balance::{Balance, Directory};
 use weir_snapshot::{Fits, Pattern, PipelineRoute};
 
-use super::upstreams::{addresses, group};
-use crate::fields::{Fields, Written};
+use super::upstreams::{Address, UPSTREAM, addresses, group};
+use crate::fields::{Field, Fields, Shape, Written};
 use crate::spring::Kind;
 
-/// `routes` of a pipeline with the protocol `protocol`.
+/// Fields of a route of TLS connections.
+const OF_HELLOS: &[Field] = &[
+    Field::new("sni", Shape::Values, "[ \"*.example.org\" ]"),
+    Field::new("alpn", Shape::Values, "[ h2 ]"),
+    UPSTREAM,
+];
+
+/// Fields of a route of Dubbo calls.
+const OF_CALLS: &[Field] = &[
+    Field::value("service", "\"org.demo.*\""),
+    Field::value("method", "\"find*\""),
+    Field::value("version", "\"1.*\""),
+    Field::value("group", "gold"),
+    UPSTREAM,
+];
+
+/// `routes` of a pipeline with the protocol `protocol`. Their upstreams are added to `upstreams`.
 pub(super) fn routes(
     fields: &mut Fields<'_, '_>,
     protocol: &str,
     directory: &Directory,
     id: &str,
     (balance, slow_start_ms): (Balance, u64),
+    upstreams: &mut Vec<Address>,
 ) -> Vec<PipelineRoute> {
     let Some(node) = fields.node("routes") else { return Vec::new() };
-    if node.kind() != Kind::List {
-        fields.wrong(node.span(), "`routes` is no list", EXPECTED);
-        return Vec::new();
-    }
     let mut all = Vec::new();
-    for node in node.children() {
+    for node in node.children().filter(|node| node.kind() == Kind::Map) {
         let mut below = fields.of(node, "routes");
         let fits = match protocol {
             "dubbo" => call(&mut below),
             _ => hello(&mut below),
         };
         let addresses = addresses(&mut below);
-        if addresses.is_empty() {
+        if below.node("upstream").is_none() {
             below.wrong(node.span(), "this route has no `upstream`", EXPECTED);
         }
         let upstream = group(directory, id, &addresses, balance, slow_start_ms);
+        upstreams.extend(addresses);
         all.extend(fits.map(|fits| PipelineRoute { fits, upstream }));
     }
     all
@@ -41,7 +55,9 @@ const EXPECTED: &str =
     "write a list such as `[ { sni: [ \"*.example.org\" ], upstream: host:port } ]`";
 
 fn hello(below: &mut Fields<'_, '_>) -> Option<Fits> {
-    below.only(&["sni", "alpn", "upstream"]);
+    if !below.expect(OF_HELLOS) {
+        return None;
+    }
     let lower = |Written { text, .. }: &Written| Pattern::new(&text.to_ascii_lowercase());
     let sni: Vec<_> = below.texts("sni").iter().map(lower).collect();
     let alpn: Vec<_> = below.texts("alpn").into_iter().map(|written| written.text).collect();
@@ -55,7 +71,9 @@ fn hello(below: &mut Fields<'_, '_>) -> Option<Fits> {
 }
 
 fn call(below: &mut Fields<'_, '_>) -> Option<Fits> {
-    below.only(&["service", "method", "version", "group", "upstream"]);
+    if !below.expect(OF_CALLS) {
+        return None;
+    }
     let pattern = |name: &str| below.text(name).map(|written| Pattern::new(&written.text));
     let (service, method) = (pattern("service"), pattern("method"));
     let (version, group) = (pattern("version"), pattern("group"));

@@ -5,14 +5,22 @@ use std::net::{IpAddr, SocketAddr};
 use weir_snapshot::{AddressRule, Secret, SocksRules};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::fields::{Fields, Written};
+use crate::fields::{Field, Fields, Shape, Written};
 use crate::spring::Kind;
+
+const FIELDS: &[Field] = &[
+    Field::new("users", Shape::Map, "{ alice: \"${SOCKS_PASSWORD}\" }"),
+    Field::new("allow", Shape::Values, "[ \"10.0.0.0/8:80,443\" ]"),
+    Field::new("deny", Shape::Values, "[ 10.0.0.1 ]"),
+];
 
 /// `socks`. A proxy without any access rules listens on loopback only, which is reported.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
     let mut rules = SocksRules::default();
     if let Some(mut below) = fields.below("socks") {
-        below.only(&["users", "allow", "deny"]);
+        if !below.expect(FIELDS) {
+            return rules;
+        }
         rules.users = users(&mut below);
         rules.allow = addresses(&mut below, "allow");
         rules.deny = addresses(&mut below, "deny");

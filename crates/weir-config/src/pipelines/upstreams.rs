@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_balance::{Balance, Directory, Group, Instance};
 use weir_filter::{Scheme, Target};
 
-use crate::fields::{Fields, Written};
+use crate::fields::{Field, Fields, Shape, Written};
 use crate::source::Span;
 use crate::spring::Kind;
 
@@ -15,7 +15,14 @@ pub(super) struct Address {
     pub host: String,
     pub port: u16,
     pub weight: u32,
+    pub at: Span,
 }
+
+/// The field `upstream`.
+pub(super) const UPSTREAM: Field =
+    Field::new("upstream", Shape::Mixed, "[ 10.0.0.1:80, { address: 10.0.0.2:80, weight: 2 } ]");
+
+const FIELDS: &[Field] = &[Field::value("address", "10.0.0.1:80"), Field::value("weight", "2")];
 
 const EXPECTED: &str = "write `host:port`, or `{ address: host:port, weight: 2 }`";
 
@@ -26,6 +33,10 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
         Kind::List => node.children().collect(),
         _ => vec![node],
     };
+    if UPSTREAM.shape.misfit(node).is_some() {
+        return Vec::new();
+    }
+    let before = fields.problems.len();
     let mut all = Vec::new();
     for node in nodes {
         if node.kind() != Kind::Map {
@@ -41,7 +52,9 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
             continue;
         }
         let mut below = fields.of(node, "upstream");
-        below.only(&["address", "weight"]);
+        if !below.expect(FIELDS) {
+            continue;
+        }
         let Some(address) = below.text("address") else {
             below.wrong(node.span(), "it has no `address`", EXPECTED);
             continue;
@@ -49,7 +62,7 @@ pub(super) fn addresses(fields: &mut Fields<'_, '_>) -> Vec<Address> {
         let weight = below.text("weight");
         all.extend(one(&mut below, &address, weight));
     }
-    if all.is_empty() {
+    if all.is_empty() && fields.problems.len() == before {
         fields.wrong(node.span(), "it names no upstream", EXPECTED);
     }
     all
@@ -75,7 +88,7 @@ fn one(fields: &mut Fields<'_, '_>, address: &Written, weight: Option<Written>) 
             }
         },
     };
-    Some(Address { host: host.to_ascii_lowercase(), port, weight })
+    Some(Address { host: host.to_ascii_lowercase(), port, weight, at: address.at })
 }
 
 /// Maximum weight of an upstream, as in HAProxy.

@@ -4,6 +4,7 @@
 
 use super::{Kind, MVC_PREFIXES, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::fields::Shape;
 use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
 use crate::value::nearest;
 use weir_snapshot::ScgLine;
@@ -144,6 +145,7 @@ impl Search<'_> {
         match find(root, path) {
             Found::Property(spec) => self.bare_pattern(entry, spec),
             Found::Inside if entry.kind() == NodeKind::Map => self.walk(entry, root, path),
+            Found::Inside if root == Root::Plain => self.group(entry, path),
             Found::Inside if entry.text().is_none_or(|text| text.is_empty()) => {}
             Found::Inside | Found::Nothing => {
                 path.pop();
@@ -152,6 +154,18 @@ impl Search<'_> {
             }
         }
         path.pop();
+    }
+
+    /// Reports a value in place of a group of properties.
+    fn group(&mut self, entry: Node<'_>, path: &[String]) {
+        let Some(misfit) = Shape::Map.misfit(entry) else { return };
+        let name = path.join(".");
+        let help = match siblings(Root::Plain, path).first() {
+            Some(first) => format!("write properties below it, such as `{name}.{first}`"),
+            None => "write entries below it, each with its name".to_owned(),
+        };
+        let found = Diagnostic::new(Code::InvalidValue, misfit.message(&name));
+        self.problems.push(found.at(misfit.at).help(help));
     }
 
     fn unknown(&mut self, entry: Node<'_>, root: Root, path: &[String]) {

@@ -1,5 +1,9 @@
 //! Fields of a configuration object, each read with its place.
 
+mod shape;
+
+pub(crate) use shape::{Field, Shape};
+
 use std::time::Duration;
 
 use weir_route::parse_duration;
@@ -37,9 +41,11 @@ impl<'a, 'l> Fields<'a, 'l> {
         Self { layers, nodes, what, problems }
     }
 
-    /// The fields of the object in field `name`, if it exists.
+    /// The fields of the object in field `name`, if it exists. A value or list there is skipped:
+    /// [`Fields::expect`] reports it.
     pub fn below(&mut self, name: &str) -> Option<Fields<'_, 'l>> {
-        let nodes: Vec<_> = self.nodes.iter().filter_map(|node| child(*node, name)).collect();
+        let found = self.nodes.iter().filter_map(|node| child(*node, name));
+        let nodes: Vec<_> = found.filter(|node| Shape::Map.misfit(*node).is_none()).collect();
         if nodes.is_empty() {
             return None;
         }
@@ -118,6 +124,24 @@ impl<'a, 'l> Fields<'a, 'l> {
 
     pub fn duration(&mut self, name: &str) -> Option<Duration> {
         self.value(name, "a duration such as `5s`", |text| parse_duration(text).ok())
+    }
+
+    /// Reports fields that are not in `known`, and values of another shape than theirs; returns
+    /// whether all values have theirs.
+    pub fn expect(&mut self, known: &[Field]) -> bool {
+        let names: Vec<_> = known.iter().map(|field| field.name).collect();
+        self.only(&names);
+        let mut fits = true;
+        for entry in self.entries() {
+            let field = known.iter().find(|field| key::same(field.name, entry.key()));
+            let Some((field, misfit)) = field.and_then(|f| Some((f, f.shape.misfit(entry)?)))
+            else {
+                continue;
+            };
+            self.wrong(misfit.at, misfit.message(field.name), field.help());
+            fits = false;
+        }
+        fits
     }
 
     /// Reports fields that are not in `known`.
