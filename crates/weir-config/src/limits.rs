@@ -113,7 +113,8 @@ fn limit(
             }
         }
     }
-    for field in nodes.iter().filter(|node| !node.joined()).flat_map(|node| node.children()) {
+    let maps = nodes.iter().filter(|node| !node.joined() && node.kind() == Kind::Map);
+    for field in maps.flat_map(|node| node.children()) {
         found.extend(unknown(field).map(|(message, help)| wrong(field.span(), &message, &help)));
     }
     // A setting that was not understood may be what another one lacks.
