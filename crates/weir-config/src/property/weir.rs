@@ -354,13 +354,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Tree,
         None,
         "A limit that the filter Throttle uses by its name: `rate` (`500/s`, `30/min`, `0.5/h`), \
-         `mode` (`pace`, which `bucket` means too, or `window`), `burst`, `warm-up`, `concurrency` (a number or `adaptive`), \
-         `concurrency-min`, `concurrency-max`, `bandwidth`, `stream-bandwidth` (`10MB/s`), \
-         `queue`, `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` (`none`, `ip`, \
-         `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`), `weights` \
-         by the text of a key, `cost` (a number or `header:N`), `priority` (`header:N`), \
-         `deadline` (`grpc-timeout` or `header:N`), `fields` (`refused`, `always` or `never`), \
-         `enforce` (`true` or `false`).",
+         `mode` (`pace`, which `bucket` means too, or `window`), `burst`, `warm-up`, `concurrency` \
+         (a number or `adaptive`), `concurrency-min`, `concurrency-max`, `bandwidth`, \
+         `stream-bandwidth` (`10MB/s`), \
+         `queue`, `queue-bytes` (`64MB`), `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` \
+         (`none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or \
+         `path:{v}`), `weights` by the text of a key, `cost` (a number or `header:N`), `priority` \
+         (`header:N`), `deadline` (`grpc-timeout` or `header:N`), `fields` (`refused`, `always` or \
+         `never`), `enforce` (`true` or `false`).",
         Usage::Read,
     ),
     PropertySpec::new(
