@@ -13,7 +13,7 @@ use crate::forwards;
 use crate::loaded::Loaded;
 use crate::routes::{self, Written, head};
 use crate::source::{Sources, Span};
-use crate::spring::{Kind, Node, child};
+use crate::spring::{Kind, Node, child, texts_below};
 use weir_snapshot::RouteTarget;
 use weir_snapshot::Settings;
 
@@ -169,15 +169,15 @@ impl Checks {
             let place = place_of(node, &problem.part);
             let secret =
                 named.filter(|named| names_secret(named) || place.is_some_and(holds_secret));
+            let open = named.filter(|named| named.name == OPEN).and(place);
             let span = locate(node, &problem.part);
             let before = problems.len();
             self.push(problem, span, secret, problems);
             // The name itself is never secret.
             let name = place.and_then(|element| child(element, "name")).map(Node::span);
-            if let Some(finding) = problems.get_mut(before)
-                && name == Some(span)
-            {
-                finding.secret = false;
+            if let Some(finding) = problems.get_mut(before) {
+                finding.secret &= name != Some(span);
+                finding.open = open.map(texts_below).unwrap_or_default();
             }
         }
     }
@@ -363,11 +363,16 @@ impl Checks {
     }
 }
 
+/// A filter without secrets: its `key` is what requests are counted by.
+const OPEN: &str = "Throttle";
+
 /// Whether an argument is the name of a header with a secret.
 fn names_secret(named: &NamedArgs) -> bool {
-    named.args.iter().any(|(name, value)| {
-        is_secret(name) || value.as_str().is_some_and(|text| !text.contains(' ') && is_secret(text))
-    })
+    named.name != OPEN
+        && named.args.iter().any(|(name, value)| {
+            is_secret(name)
+                || value.as_str().is_some_and(|text| !text.contains(' ') && is_secret(text))
+        })
 }
 
 /// A copy of a message without values of arguments.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_limit::{CLASS_DEFAULT, CLASSES};
-use weir_wire::RequestHead;
+use weir_wire::{RequestHead, is_token};
 
 /// Maximum cost of a request: a client that chooses its own cost must not block everybody else for
 /// long.
@@ -31,7 +31,7 @@ impl CostSource {
     /// The correct syntax.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = header_of(text) {
-            return Ok(Self::Header(name));
+            return name.map(Self::Header);
         }
         let cost = text.parse::<u64>().ok().filter(|cost| (1..=COST_MAX).contains(cost));
         let cost = cost.ok_or_else(|| {
@@ -63,14 +63,15 @@ impl CostSource {
 /// # Errors
 /// The correct syntax.
 pub(crate) fn priority(text: &str) -> Result<String, String> {
-    header_of(text).ok_or_else(|| format!("`{text}` is no priority: write `header:NAME`"))
+    header_of(text).ok_or_else(|| format!("`{text}` is no priority: write `header:NAME`"))?
 }
 
 /// Priority class in the header `name`: 0 to 7, `u=0` to `u=7` (RFC 9218), `high`, `normal` or
-/// `low`; the default for any other value.
+/// `low`; the default for any other value. Parameters are ignored (RFC 9651 section 3.1.2).
 pub(crate) fn class_of(head: &RequestHead, name: &str) -> u8 {
-    let mut members = text_of(head, name).unwrap_or_default().split(',').map(str::trim);
-    let class = members.find_map(|member| match member {
+    let members = text_of(head, name).unwrap_or_default().split(',');
+    let mut items = members.filter_map(|member| member.split(';').next()).map(str::trim);
+    let class = items.find_map(|item| match item {
         "high" => Some(1),
         "normal" => Some(CLASS_DEFAULT),
         "low" => Some(5),
@@ -98,7 +99,7 @@ impl DeadlineSource {
     /// The correct syntax.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match header_of(text) {
-            Some(name) => Ok(Self::Header(name)),
+            Some(name) => name.map(Self::Header),
             None if text == "grpc-timeout" => Ok(Self::GrpcTimeout),
             None => {
                 Err(format!("`{text}` tells no deadline: write `grpc-timeout` or `header:NAME`"))
@@ -135,9 +136,24 @@ fn grpc_timeout(text: &str) -> Option<Duration> {
     })
 }
 
-fn header_of(text: &str) -> Option<String> {
+/// The name in `header:NAME`, or the error in it; `None` for another text.
+fn header_of(text: &str) -> Option<Result<String, String>> {
     let name = text.strip_prefix("header:")?.trim();
-    (!name.is_empty()).then(|| name.to_owned())
+    (!name.is_empty()).then(|| field_name(name))
+}
+
+/// The name of a header (RFC 9110 section 5.1).
+///
+/// # Errors
+/// No header can have this name.
+pub(crate) fn field_name(name: &str) -> Result<String, String> {
+    match is_token(name.as_bytes()) {
+        true => Ok(name.to_owned()),
+        false => Err(format!(
+            "`{name}` is not the name of a header: letters, digits and `-` are allowed, and no \
+             blanks"
+        )),
+    }
 }
 
 fn text_of<'h>(head: &'h RequestHead, name: &str) -> Option<&'h str> {
@@ -185,6 +201,9 @@ mod tests {
         check("low", 5);
         check("u=1, i", 1);
         check("i, u=6", 6);
+        check("u=0;a=1", 0);
+        check("i;u=2, u=6 ;a", 6);
+        check("high;q=1", 1);
         check("8", CLASS_DEFAULT);
         check("-1", CLASS_DEFAULT);
         check("at once", CLASS_DEFAULT);

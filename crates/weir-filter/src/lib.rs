@@ -53,7 +53,7 @@ pub use coding::{Coding, Encoder};
 pub use content::{Side, decoded};
 pub use context::{FilterError, RequestContext, ResponseContext, Verdict};
 pub use descriptors::{DESCRIPTOR_BYTES_MAX, Descriptors, ReadBytes};
-pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
+pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit, set_weight};
 pub use local_response::LocalResponse;
 pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Copied, GrpcCall, GrpcReply, Question, Subrequest};

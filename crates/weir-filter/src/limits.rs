@@ -1,5 +1,6 @@
 //! Limits in filters: settings, and the key by which requests are counted.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use weir_limit::{
     Arrival, CLASS_DEFAULT, Concurrency, Key, LimitSettings, Mode, Order, Rate, Valve,
 };
 
-use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
+use crate::arrivals::{CostSource, DeadlineSource, class_of, field_name, priority};
 use crate::context::RequestContext;
 use crate::ticket::{RateFields, Ticket};
 
@@ -47,6 +48,10 @@ impl LimitDefinition {
             let what = "`warm-up` is for a rate that is kept evenly";
             return Some(("warm-up", what, "set `rate` and `mode: pace`, or remove `warm-up`"));
         }
+        if settings.burst > 1 && settings.mode == Mode::Window {
+            let what = "`burst` has no effect with `mode: window`";
+            return Some(("burst", what, "remove `burst`, or set `mode: pace`"));
+        }
         let is_adaptive = settings.concurrency == Some(Concurrency::Adaptive);
         if settings.concurrency_min > settings.concurrency_max {
             let what = "`concurrency-min` is higher than `concurrency-max`";
@@ -61,6 +66,21 @@ impl LimitDefinition {
         }
         if !rate && self.cost != CostSource::default() {
             return Some(("cost", "`cost` is for a rate", "set `rate`, or remove `cost`"));
+        }
+        None
+    }
+
+    /// A setting about keys that has no effect: its name, the error and the remedy. An operator's
+    /// change, which knows no key, skips this.
+    pub fn contradiction_of_keys(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let is_fair = self.settings.order == Order::Fair;
+        if is_fair && self.key == KeySource::None {
+            let what = "`order: fair` gives each key its turn, and the limit has no `key`";
+            return Some(("order", what, "set `key`, such as `key: ip`, or remove `order`"));
+        }
+        if !is_fair && !self.weights.is_empty() {
+            let help = "set `order: fair`, or remove `weights`";
+            return Some(("weights", "`weights` are for `order: fair`", help));
         }
         None
     }
@@ -121,7 +141,7 @@ impl KeySource {
             ("host", true) => Self::Host,
             ("path", true) => Self::Uri,
             ("principal", true) => Self::Principal,
-            ("header", false) => Self::Header(name),
+            ("header", false) => Self::Header(field_name(&name)?),
             ("query", false) => Self::Query(name),
             ("cookie", false) => Self::Cookie(name),
             ("path", false) => {
@@ -170,6 +190,22 @@ impl KeySource {
     }
 }
 
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Ip => f.write_str("ip"),
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Query(name) => write!(f, "query:{name}"),
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+            Self::Host => f.write_str("host"),
+            Self::Path(name) => write!(f, "path:{{{name}}}"),
+            Self::Uri => f.write_str("path"),
+            Self::Principal => f.write_str("principal"),
+        }
+    }
+}
+
 fn value_of(text: &[u8], between: u8, name: &str) -> Vec<u8> {
     let pairs = text.split(|byte| *byte == between).map(<[u8]>::trim_ascii);
     let mut found = pairs.filter_map(|pair| {
@@ -194,6 +230,7 @@ pub(crate) fn ticket(
         cost: definition.cost.of(head),
         class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
         patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
+        bytes: 0,
     };
     Ticket { valve: Arc::clone(valve), arrival, keyed, fields: definition.fields }
 }
@@ -241,6 +278,11 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         "bandwidth" => settings.bandwidth = Some(bytes_per_second(text)?),
         "stream-bandwidth" => settings.stream_bandwidth = Some(bytes_per_second(text)?),
         "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
+        "queue-bytes" => {
+            let bytes = weir_route::parse_data_size(text);
+            settings.queue_bytes_max =
+                bytes.map_err(|_| format!("`{text}` is not a size such as `64MB`"))?;
+        }
         "max-wait" => settings.wait_max_ns = duration_ns()?,
         "warm-up" => {
             let warm_up_ns = duration_ns()?;
@@ -256,6 +298,18 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
     }
+    Ok(())
+}
+
+/// Sets the weight of a key.
+///
+/// # Errors
+/// The error in the value.
+pub fn set_weight(limit: &mut LimitDefinition, key: &str, text: &str) -> Result<(), String> {
+    let weight = text.trim().parse::<u32>().ok().filter(|weight| *weight > 0);
+    let weight = weight
+        .ok_or_else(|| format!("`{text}` is not a weight: write a whole number of at least 1"))?;
+    limit.weights.push((key.to_owned(), weight));
     Ok(())
 }
 
@@ -308,6 +362,7 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "bandwidth",
     "stream-bandwidth",
     "queue",
+    "queue-bytes",
     "max-wait",
     "order",
     "ageing",
@@ -319,9 +374,9 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "fields",
 ];
 
-/// The settings in [`LIMIT_FIELDS`] that read the request: they belong to a configuration, not to
+/// The settings that read the request: they belong to a configuration, not to
 /// the limit, which outlives it.
-pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline", "fields"];
+pub const REQUEST_FIELDS: &[&str] = &["key", "weights", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -348,12 +403,18 @@ mod tests {
         check("max-wait", "2s", true);
         check("max-wait", "soon", false);
         check("queue", "-1", false);
+        check("queue-bytes", "1MB", true);
+        check("queue-bytes", "much", false);
         check("order", "fair", true);
         check("order", "lifo", false);
         check("key", "none", true);
         check("key", "header:X-Tenant", true);
         check("key", "path:{id}", true);
         check("key", "header:", false);
+        check("key", "header:bad name", false);
+        check("cost", "header:bad:name", false);
+        check("priority", "header:bad name", false);
+        check("deadline", "header:bad(name)", false);
         check("key", "principal", true);
         check("speed", "1", false);
         check("cost", "3", true);
@@ -388,8 +449,42 @@ mod tests {
         check(&[("concurrency", "5"), ("cost", "2")], Some("cost"));
         check(&[("concurrency", "adaptive"), ("concurrency-max", "2")], None);
         check(&[("concurrency", "5"), ("concurrency-max", "2")], Some("concurrency"));
+        check(&[("rate", "5/s"), ("mode", "window"), ("burst", "1")], None);
+        check(&[("rate", "5/s"), ("mode", "window"), ("burst", "2")], Some("burst"));
         let upside_down = [("concurrency", "adaptive"), ("concurrency-min", "2000")];
         check(&upside_down, Some("concurrency-min"));
+    }
+
+    #[test]
+    fn keys_and_their_order_belong_together() {
+        let check = |settings: &[(&str, &str)], weights: &[&str], expected: Option<&str>| {
+            let mut limit = LimitDefinition::default();
+            for (name, text) in settings {
+                set_limit(&mut limit, name, text).expect("a setting");
+            }
+            for key in weights {
+                set_weight(&mut limit, key, "4").expect("a weight");
+            }
+            let found = limit.contradiction_of_keys().map(|(field, ..)| field);
+            assert_eq!(found, expected, "{settings:?} {weights:?}");
+        };
+        check(&[("key", "ip")], &[], None);
+        check(&[("key", "ip"), ("order", "fair")], &["a"], None);
+        check(&[("order", "fair")], &["a"], Some("order"));
+        check(&[("key", "ip")], &["a"], Some("weights"));
+        for bad in ["0", "-1", "1.5", "99999999999", ""] {
+            assert!(set_weight(&mut LimitDefinition::default(), "a", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_shown_as_it_is_written() {
+        for text in ["none", "ip", "header:X-A", "query:a", "cookie:a", "host", "path:{id}", "path"]
+        {
+            let key = KeySource::parse(text).expect("a key");
+            assert_eq!(key.to_string(), text);
+        }
+        assert_eq!(KeySource::Principal.to_string(), "principal");
     }
 
     #[test]

@@ -22,11 +22,13 @@ pub struct Arrival {
     pub class: u8,
     /// Longest wait allowed by its own deadline, in nanoseconds.
     pub patience_ns: Option<u64>,
+    /// Bytes that it holds while it waits.
+    pub bytes: u64,
 }
 
 impl Default for Arrival {
     fn default() -> Self {
-        Self { key: Key::default(), cost: 1, class: CLASS_DEFAULT, patience_ns: None }
+        Self { key: Key::default(), cost: 1, class: CLASS_DEFAULT, patience_ns: None, bytes: 0 }
     }
 }
 

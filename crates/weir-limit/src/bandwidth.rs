@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::settings::LimitSettings;
 
@@ -20,6 +20,8 @@ const RESERVED_BYTES_MAX: u64 = 64 * 1024;
 /// Keys that have a bandwidth of their own at most; others share [`SHARDS`] of them.
 const KEYS_MAX: usize = 65_536;
 const SHARDS: u64 = 1_024;
+/// Keys that are kept without a look at whether they are still used.
+const TIDY_MIN: usize = 1_024;
 
 /// Direction of a body. Each direction has the whole bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +42,27 @@ pub(crate) struct Bandwidth {
     enforce: AtomicBool,
     moved: AtomicU64,
     waited: AtomicU64,
-    by_key: Mutex<HashMap<(u64, Way), Weak<Meter>>>,
+    meters: Mutex<Meters>,
+}
+
+/// Meters by key. They stay for a while after the last body of their key: what it has reserved is
+/// owed by the next one.
+#[derive(Debug, Default)]
+struct Meters {
+    by_key: HashMap<(u64, Way), Arc<Meter>>,
+    /// With so many, those that are rested are dropped, but not before this time.
+    tidy_at: (usize, u64),
+}
+
+impl Meters {
+    fn tidy(&mut self, now_ns: u64) {
+        let is_used = |meter: &Arc<Meter>| {
+            Arc::strong_count(meter) > 1 || meter.0.load(Ordering::Relaxed) > now_ns
+        };
+        self.by_key.retain(|_, meter| is_used(meter));
+        let count = (2 * self.by_key.len()).clamp(TIDY_MIN, KEYS_MAX);
+        self.tidy_at = (count, now_ns.saturating_add(SECOND_NS));
+    }
 }
 
 /// Time up to which bytes are reserved, in nanoseconds.
@@ -58,8 +80,7 @@ impl Bandwidth {
     pub fn set(&self, settings: &LimitSettings) {
         let shared = settings.bandwidth.unwrap_or_default();
         if self.shared.swap(shared, Ordering::Relaxed) != shared {
-            let by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
-            for meter in by_key.values().filter_map(Weak::upgrade) {
+            for meter in self.meters().by_key.values() {
                 meter.0.store(0, Ordering::Relaxed);
             }
         }
@@ -81,24 +102,24 @@ impl Bandwidth {
         self.waited.load(Ordering::Relaxed)
     }
 
-    fn meter(&self, hash: u64, way: Way) -> Arc<Meter> {
-        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+    fn meters(&self) -> MutexGuard<'_, Meters> {
+        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn meter(&self, hash: u64, way: Way, now_ns: u64) -> Arc<Meter> {
+        let mut meters = self.meters();
         let mut key = (hash, way);
-        if let Some(known) = by_key.get(&key).and_then(Weak::upgrade) {
-            return known;
+        if let Some(known) = meters.by_key.get(&key) {
+            return Arc::clone(known);
         }
-        if by_key.len() >= KEYS_MAX {
-            by_key.retain(|_, meter| meter.strong_count() > 0);
+        let (count, after_ns) = meters.tidy_at;
+        if meters.by_key.len() >= count && now_ns >= after_ns {
+            meters.tidy(now_ns);
         }
-        if by_key.len() >= KEYS_MAX {
+        if meters.by_key.len() >= KEYS_MAX {
             key = (hash % SHARDS, way);
-            if let Some(known) = by_key.get(&key).and_then(Weak::upgrade) {
-                return known;
-            }
         }
-        let new = Arc::new(Meter::default());
-        by_key.insert(key, Arc::downgrade(&new));
-        new
+        Arc::clone(meters.by_key.entry(key).or_default())
     }
 
     /// Reserves bytes; returns the time at which they are due.
@@ -137,9 +158,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(bandwidth: &Arc<Bandwidth>, hash: u64, way: Way) -> Self {
+    pub(crate) fn new(bandwidth: &Arc<Bandwidth>, hash: u64, way: Way, now_ns: u64) -> Self {
         Self {
-            shared: bandwidth.meter(hash, way),
+            shared: bandwidth.meter(hash, way, now_ns),
             bandwidth: Arc::clone(bandwidth),
             own: Meter::default(),
             reserved: 0,
@@ -258,7 +279,7 @@ mod tests {
         for rate in [10 * KB, 1_000 * KB, 1_000_000 * KB] {
             for step_ms in [1, 7, 50] {
                 let all = bandwidth(rate, 0);
-                let moved = run(&mut [Stream::new(&all, 1, Way::Down)], 10_000, 10_000, step_ms);
+                let moved = run(&mut [Stream::new(&all, 1, Way::Down, 0)], 10_000, 10_000, step_ms);
                 // Ten seconds, the credit of a tenth, and one reservation.
                 let most = rate * 10 + rate / 10 + (rate / 20).clamp(1_024, 65_536);
                 assert!(moved[0] <= most, "{rate}: {} > {most}", moved[0]);
@@ -272,7 +293,7 @@ mod tests {
     fn those_of_a_key_share_and_others_do_not() {
         let all = bandwidth(1_000 * KB, 0);
         let mut streams = [(1, Way::Up), (1, Way::Up), (1, Way::Down), (2, Way::Up)]
-            .map(|(hash, way)| Stream::new(&all, hash, way));
+            .map(|(hash, way)| Stream::new(&all, hash, way, 0));
         let moved = run(&mut streams, 10_000, 10_000, 1);
         let check = |found: u64, expected: u64| {
             assert!(found.abs_diff(expected) <= expected / 50 + 100 * KB, "{moved:?}");
@@ -286,7 +307,7 @@ mod tests {
     #[test]
     fn each_has_its_own_beside_what_is_shared() {
         let all = bandwidth(1_000 * KB, 100 * KB);
-        let mut streams = [1, 1].map(|hash| Stream::new(&all, hash, Way::Up));
+        let mut streams = [1, 1].map(|hash| Stream::new(&all, hash, Way::Up, 0));
         for moved in run(&mut streams, 10_000, 10_000, 1) {
             assert!(moved.abs_diff(1_000 * KB) <= 20 * KB, "{moved}");
         }
@@ -295,10 +316,10 @@ mod tests {
     #[test]
     fn who_leaves_gives_back_what_it_reserved() {
         let all = bandwidth(10 * KB, 0);
-        let mut stays = Stream::new(&all, 1, Way::Up);
+        let mut stays = Stream::new(&all, 1, Way::Up, 0);
         assert_eq!(stays.ready(SECOND_NS), Ok(1_024));
         stays.moved(1_024, SECOND_NS);
-        let mut leaves = Stream::new(&all, 1, Way::Up);
+        let mut leaves = Stream::new(&all, 1, Way::Up, 0);
         let due = SECOND_NS - CREDIT_NS + time_of(1_024, 10 * KB);
         assert_eq!(leaves.ready(SECOND_NS), Err(due));
         drop(leaves);
@@ -308,7 +329,7 @@ mod tests {
     #[test]
     fn what_comes_unasked_is_paid_for() {
         let all = bandwidth(10 * KB, 0);
-        let mut stream = Stream::new(&all, 1, Way::Up);
+        let mut stream = Stream::new(&all, 1, Way::Up, 0);
         assert_eq!(stream.ready(SECOND_NS), Ok(1_024));
         stream.moved(10 * KB, SECOND_NS);
         assert_eq!(stream.ready(SECOND_NS), Err(2 * SECOND_NS - CREDIT_NS));
@@ -317,7 +338,7 @@ mod tests {
     #[test]
     fn another_rate_holds_at_once() {
         let all = bandwidth(2 * KB, 2 * KB);
-        let mut stream = Stream::new(&all, 1, Way::Up);
+        let mut stream = Stream::new(&all, 1, Way::Up, 0);
         assert_eq!(stream.ready(SECOND_NS), Ok(1_024));
         stream.moved(1_000 * KB, SECOND_NS);
         assert!(stream.ready(SECOND_NS).is_err_and(|due| due > 400 * SECOND_NS));
@@ -332,11 +353,41 @@ mod tests {
         let settings =
             LimitSettings { bandwidth: Some(10 * KB), enforce: false, ..LimitSettings::default() };
         let all = Arc::new(Bandwidth::new(&settings));
-        let mut stream = Stream::new(&all, 1, Way::Up);
+        let mut stream = Stream::new(&all, 1, Way::Up, 0);
         for _ in 0..100 {
             assert_eq!(stream.ready(SECOND_NS), Ok(1_024));
             stream.moved(1_024, SECOND_NS);
         }
         assert_eq!((all.moved(), all.waited()), (102_400, 99));
+    }
+    #[test]
+    fn what_a_key_owes_is_owed_by_its_next_body() {
+        let all = bandwidth(1_000 * KB, 0);
+        let mut small = Stream::new(&all, 1, Way::Down, SECOND_NS);
+        assert!(small.ready(SECOND_NS).is_ok());
+        // It came in one read.
+        small.moved(1_000 * KB, SECOND_NS);
+        drop(small);
+        let other = Stream::new(&all, 2, Way::Down, SECOND_NS).ready(SECOND_NS);
+        assert!(other.is_ok(), "another key owes nothing");
+        let due = Stream::new(&all, 1, Way::Down, SECOND_NS).ready(SECOND_NS);
+        let tolerance = CREDIT_NS;
+        assert!(due.is_err_and(|due| due.abs_diff(2 * SECOND_NS) <= tolerance), "{due:?}");
+    }
+
+    #[test]
+    fn keys_that_owe_nothing_are_forgotten() {
+        let all = bandwidth(1_000 * KB, 0);
+        let count = || all.meters().by_key.len();
+        let mut owing = Stream::new(&all, 0, Way::Up, 0);
+        owing.moved(1_000_000 * KB, 0);
+        drop(owing);
+        for key in 1..10_000 {
+            let mut one = Stream::new(&all, key, Way::Up, key * SECOND_NS / 10);
+            one.moved(KB, key * SECOND_NS / 10);
+        }
+        assert!(count() <= TIDY_MIN, "{}", count());
+        let due = Stream::new(&all, 0, Way::Up, SECOND_NS).ready(SECOND_NS);
+        assert!(due.is_err(), "what is owed is not forgotten");
     }
 }

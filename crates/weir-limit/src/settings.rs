@@ -26,6 +26,8 @@ pub struct LimitSettings {
     pub stream_bandwidth: Option<u64>,
     /// Most waiting requests.
     pub queue_max: usize,
+    /// Most bytes that waiting requests hold ([`crate::Arrival::bytes`]).
+    pub queue_bytes_max: u64,
     /// Longest wait, in nanoseconds; a request that would wait longer is refused at once.
     pub wait_max_ns: u64,
     /// Order of the queue.
@@ -78,6 +80,7 @@ impl Default for LimitSettings {
             bandwidth: None,
             stream_bandwidth: None,
             queue_max: 10_000,
+            queue_bytes_max: 64 * 1024 * 1024,
             wait_max_ns: 30_000_000_000,
             order: Order::Fifo,
             ageing_ns: 1_000_000_000,

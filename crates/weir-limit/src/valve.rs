@@ -35,6 +35,8 @@ struct Core {
     paused: bool,
     queue: Queue<Entry>,
     expiries: Expiries,
+    /// Bytes that the waiting requests hold.
+    held_bytes: u64,
     counts: Counts,
 }
 
@@ -42,6 +44,7 @@ struct Core {
 struct Entry {
     slot: Arc<Slot>,
     arrived_ns: u64,
+    bytes: u64,
 }
 
 impl Valve {
@@ -76,6 +79,7 @@ impl Valve {
         let baseline_ns = core.adaptive.as_ref().and_then(Adaptive::baseline_ns);
         Counts {
             depth,
+            held_bytes: core.held_bytes,
             in_service,
             concurrency,
             baseline_ns,
@@ -116,8 +120,8 @@ impl Valve {
     }
 
     /// Bandwidth limit for a body of an admitted request; `None` without a bandwidth.
-    pub fn stream(&self, key: Key, way: Way) -> Option<Stream> {
-        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
+    pub fn stream(&self, key: Key, way: Way, now_ns: impl Fn() -> u64) -> Option<Stream> {
+        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way, now_ns()))
     }
 
     /// Releases the requests whose turn has come, and refuses those that have waited too long;
@@ -211,6 +215,7 @@ impl Valve {
                 refused.push(entry.slot);
             }
             core.expiries.clear();
+            core.held_bytes = 0;
             core.counts.refused_flushed += refused.len() as u64;
             refused
         });
@@ -259,6 +264,7 @@ impl Core {
             paused: false,
             queue: Queue::default(),
             expiries: Expiries::new(),
+            held_bytes: 0,
             counts: Counts::default(),
         }
     }
@@ -312,7 +318,7 @@ impl Core {
         let comer = Comer { key: arrival.key, cost, rank };
         let ahead = self.queue.ahead(comer);
         let wait_ns = self.schedule.as_ref().map(|s| s.at(ahead).saturating_sub(now_ns));
-        let reason = self.refusal(wait_ns, arrival.patience_ns);
+        let reason = self.refusal(wait_ns, &arrival);
         if !self.settings.enforce {
             self.counts.shadowed += 1;
             // A request that would be refused takes no turn from those behind it.
@@ -334,20 +340,22 @@ impl Core {
         let patience_ns = arrival.patience_ns.filter(|own| *own < self.settings.wait_max_ns);
         let longest_ns = patience_ns.unwrap_or(self.settings.wait_max_ns);
         let slot = Slot::new(now_ns.saturating_add(longest_ns), patience_ns.is_some());
-        let entry = Entry { slot: Arc::clone(&slot), arrived_ns: now_ns };
+        let entry = Entry { slot: Arc::clone(&slot), arrived_ns: now_ns, bytes: arrival.bytes };
+        self.held_bytes = self.held_bytes.saturating_add(arrival.bytes);
         slot.put(self.queue.push(comer, entry));
         self.expiries.insert(expiry(&slot), Arc::clone(&slot));
         Admission::Wait(slot, self.due())
     }
 
     /// The reason to refuse a request that would wait for `wait_ns`, if any.
-    fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
+    fn refusal(&self, wait_ns: Option<u64>, arrival: &Arrival) -> Option<Reason> {
         // It does not pass now.
         let wait = wait_ns.unwrap_or_default().max(1);
-        if self.queue.len() >= self.settings.queue_max {
+        let bytes = self.held_bytes.saturating_add(arrival.bytes);
+        if self.queue.len() >= self.settings.queue_max || bytes > self.settings.queue_bytes_max {
             return Some(Reason::Full);
         }
-        if patience_ns.is_some_and(|patience| wait > patience) {
+        if arrival.patience_ns.is_some_and(|patience| wait > patience) {
             return Some(Reason::Deadline);
         }
         (wait > self.settings.wait_max_ns).then_some(Reason::TooLong)
@@ -372,7 +380,9 @@ impl Core {
     /// Removes a waiting request; returns whether it was waiting.
     fn take_out(&mut self, slot: &Slot) -> bool {
         self.expiries.remove(&expiry(slot));
-        slot.take_place().is_some_and(|place| self.queue.remove(place).is_some())
+        let taken = slot.take_place().and_then(|place| self.queue.remove(place));
+        self.held_bytes -= taken.as_ref().map_or(0, |entry| entry.bytes);
+        taken.is_some()
     }
 
     fn may_pass(&self, now_ns: u64) -> bool {
@@ -409,6 +419,7 @@ impl Core {
         while self.queue.len() > 0 && self.may_pass(now_ns) {
             let Some((entry, cost)) = self.queue.pop() else { break };
             self.expiries.remove(&expiry(&entry.slot));
+            self.held_bytes -= entry.bytes;
             match entry.slot.until_ns() < self.turn_ns(now_ns) {
                 true => self.expire(&entry.slot),
                 false => self.admit(&entry, cost, now_ns),
@@ -419,7 +430,7 @@ impl Core {
             && late.key().0 <= now_ns
         {
             let slot = late.remove();
-            if slot.take_place().is_some_and(|place| self.queue.remove(place).is_some()) {
+            if self.take_out(&slot) {
                 self.expire(&slot);
                 told.push(slot);
             }

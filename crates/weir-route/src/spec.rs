@@ -63,6 +63,8 @@ pub struct ArgSpec {
 pub enum Compatibility {
     /// As SCG 5.0.
     Same,
+    /// SCG has none of this name.
+    Own,
     /// Differs, for this reason.
     Differs(&'static str),
 }

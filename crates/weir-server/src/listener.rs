@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use weir_snapshot::Settings;
 
 use crate::net::watch_over;
 use crate::sys::defer_accept;
@@ -57,8 +58,37 @@ pub(crate) struct Asked {
     pub(crate) send_bytes: Option<usize>,
     /// `TCP_NOTSENT_LOWAT`, if not left to the system.
     pub(crate) unsent_bytes: Option<u32>,
+    /// How the port is shared.
+    pub(crate) port: Port,
     /// The setting that has the address, for errors.
     pub(crate) setting: Cow<'static, str>,
+}
+
+impl Asked {
+    /// What the settings ask for, for the address of `setting`.
+    pub(crate) fn of(settings: &Settings, setting: Cow<'static, str>) -> Self {
+        Self {
+            backlog: settings.backlog,
+            defer: settings.defer_accept,
+            receive_bytes: settings.receive_buffer_bytes,
+            send_bytes: settings.send_buffer_bytes,
+            unsent_bytes: Some(settings.unsent_bytes_max),
+            port: Port::Own,
+            setting,
+        }
+    }
+}
+
+/// How the port of a listener is shared with other sockets of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// With the other sockets of the same listener.
+    #[default]
+    Own,
+    /// With a later listener as well, which may take it over.
+    Lent,
+    /// It is taken over from an earlier [`Port::Lent`] listener, which still has it.
+    TakenOver,
 }
 
 /// Size of a socket buffer: as requested, and as granted by the system.
@@ -110,14 +140,15 @@ pub(crate) struct Bound {
 /// See [`BindError`].
 pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<Bound, BindError> {
     let fail = |cause| BindError { address, cause, setting: asked.setting.clone() };
-    if address.port() != 0 && count > 1 {
+    let shares = count > 1 || asked.port != Port::Own;
+    if address.port() != 0 && shares && asked.port != Port::TakenOver {
         let probe = socket(address, false).map_err(fail)?;
         probe.bind(&address.into()).map_err(fail)?;
     }
     let listeners = Vec::with_capacity(count);
     let mut bound = Bound { address, listeners, buffers: SocketBuffers::default() };
     for _ in 0..count {
-        let socket = socket(address, count > 1).map_err(fail)?;
+        let socket = socket(address, shares).map_err(fail)?;
         size(&socket, asked).map_err(fail)?;
         socket.bind(&bound.address.into()).map_err(fail)?;
         if let Err(error) = defer_accept(&socket, asked.defer)

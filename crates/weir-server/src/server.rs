@@ -76,14 +76,7 @@ impl Server {
         let workers = worker_count(&settings);
         let acceptors = settings.acceptors.min(workers);
         let sockets = if acceptors == 0 { workers } else { acceptors };
-        let asked = Asked {
-            backlog: settings.backlog,
-            defer: settings.defer_accept,
-            receive_bytes: settings.receive_buffer_bytes,
-            send_bytes: settings.send_buffer_bytes,
-            unsent_bytes: Some(settings.unsent_bytes_max),
-            setting: "server.port".into(),
-        };
+        let asked = Asked::of(&settings, "server.port".into());
         let bound = match settings.serves_http {
             true => Some(bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?),
             false => None,

@@ -98,7 +98,7 @@ impl<'a> FieldLine<'a> {
 /// An ordered, editable list of header field lines (RFC 9110 section 5).
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     list: Vec<Field>,
     /// The names in `list`, and some that were.
     names: NameSet,

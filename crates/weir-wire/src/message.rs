@@ -40,6 +40,11 @@ impl RequestHead {
         *self = Self { fields, ..Self::default() };
     }
 
+    /// Bytes of its text, and of what was edited out of it.
+    pub fn text_len(&self) -> usize {
+        self.fields.text.len()
+    }
+
     /// Method as sent, case kept.
     pub fn method(&self) -> &[u8] {
         self.fields.slice(self.method)

@@ -21,7 +21,8 @@ Examples:
   weir limits pause orders
   weir limits flush orders
 
-A change holds until the next reload or restart, which set what the configuration says.
+`set` holds until the next reload or restart, which set what the configuration says.
+`pause` holds until `resume` or a restart: a reload does not end it. `flush` is done once.
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct LimitsArgs {
     #[command(flatten)]
@@ -63,7 +64,7 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "queue_bytes", "max_wait"])]
     rate: Option<String>,
     /// Requests in service at a time, or `adaptive`.
     #[arg(long, value_name = "N|adaptive", allow_hyphen_values = true)]
@@ -80,6 +81,9 @@ struct SetArgs {
     /// Most waiting requests.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     queue: Option<u64>,
+    /// Most bytes that waiting requests hold, such as `64MB`.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    queue_bytes: Option<String>,
     /// Requests that would wait longer are refused.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     max_wait: Option<String>,
@@ -119,6 +123,7 @@ impl SetArgs {
         add("burst", self.burst.map(|count| json!(count)));
         add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));
+        add("queue-bytes", self.queue_bytes.as_ref().map(|bytes| json!(bytes)));
         add("max-wait", self.max_wait.as_ref().map(|wait| json!(wait)));
         Value::Object(body)
     }

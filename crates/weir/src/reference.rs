@@ -162,6 +162,8 @@ fn entry<B>(spec: &Spec<B>) -> String {
     let mut out = format!("## {}\n\n{}\n\n", spec.name, spec.doc.trim());
     let _ = match spec.compatibility {
         Compatibility::Same => writeln!(out, "As in Spring Cloud Gateway 5.0.\n"),
+        // Its description says so.
+        Compatibility::Own => Ok(()),
         Compatibility::Differs(why) => writeln!(out, "Differs from Spring Cloud Gateway: {why}.\n"),
     };
     if spec.args.is_empty() {

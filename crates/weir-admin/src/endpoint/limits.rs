@@ -50,7 +50,7 @@ pub(super) static ENDPOINTS: &[Endpoint] = &[
             "/gateway/limits/{name}",
             "gateway",
             operation!(SetLimit: async set),
-            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
+            "Changes a limit until the next reload; empties its queue; pauses it, until it is resumed.",
             &[
                 OK_OBJECT,
                 BAD,
@@ -152,12 +152,14 @@ fn shown(valve: &Valve) -> Value {
         "movedBytes": counts.moved_bytes,
         "bandwidthWaits": counts.bandwidth_waits,
         "queue": settings.queue_max,
+        "queueBytes": settings.queue_bytes_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
         "ageingMs": settings.ageing_ns / 1_000_000,
         "enforce": settings.enforce,
         "paused": valve.is_paused(),
         "depth": counts.depth,
+        "heldBytes": counts.held_bytes,
         "inService": counts.in_service,
         "admitted": counts.admitted,
         "waited": counts.waited,
@@ -196,6 +198,7 @@ const ROWS: &[Row] = &[
         vec![("", c.bandwidth_waits)]
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
+    ("held_bytes", "gauge", "Bytes that waiting requests hold.", |c| vec![("", c.held_bytes)]),
     ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {
         c.concurrency.map(|most| ("", most)).into_iter().collect()
     }),

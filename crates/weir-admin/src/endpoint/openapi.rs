@@ -151,6 +151,7 @@ fn process_schemas() -> Value {
                 "burst": { "type": "integer", "minimum": 1 },
                 "concurrency": { "type": "integer", "minimum": 1 },
                 "queue": { "type": "integer", "minimum": 0 },
+                "queue-bytes": { "type": "string", "examples": ["64MB"] },
                 "max-wait": { "type": "string", "examples": ["30s"] },
                 "order": { "enum": ["fifo", "fair"] },
                 "enforce": { "type": "boolean" },

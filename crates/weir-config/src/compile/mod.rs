@@ -299,8 +299,13 @@ impl Compiler {
             return None;
         }
         let mut defaults = self.filters(&self.options.default_filters, List::Default, problems);
-        for filter in defaults.iter_mut().chain(&mut both) {
-            filter.bind(id, &self.options.filters);
+        // A route's own filters first: what default filters there are does not change their names.
+        let mut names: Vec<&str> = Vec::new();
+        for filter in both.iter_mut().chain(&mut defaults) {
+            let name = filter.spec().name;
+            let nth = names.iter().filter(|known| **known == name).count();
+            names.push(name);
+            filter.bind(id, nth, &self.options.filters);
         }
         let chain = Chain::merge(defaults, both);
         let Some(entries) = chain.shared() else { return Some(chain) };

@@ -253,7 +253,7 @@ fn filter_cautions(compiler: &Compiler, definition: &RouteDefinition, found: &mu
     }
 }
 
-/// Variables that a filter reads but no predicate sets: every request fails.
+/// Variables that a filter reads but no predicate sets.
 fn variables(
     compiler: &Compiler,
     definition: &RouteDefinition,
@@ -277,7 +277,8 @@ fn variables(
             let part = at.map_or(Part::Route, |at| Part::Filter(at, None));
             let message =
                 format!("{kind} reads `{{{name}}}`, which no predicate of the route sets");
-            let help = format!("every request fails with 500; write `{{{name}}}` in Path or Host");
+            let outcome = entry.filter.without_variable();
+            let help = format!("{outcome}; write `{{{name}}}` in Path or Host");
             found.push(Problem::new(Code::Suspicious, part, message, help));
         }
     }

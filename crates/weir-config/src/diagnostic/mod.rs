@@ -31,6 +31,8 @@ pub struct Diagnostic {
     pub help: String,
     /// The marked text contains a secret: the excerpt hides its whole line.
     pub secret: bool,
+    /// Texts that contain no secret, whatever their names: `key` of a limit is none.
+    pub open: Vec<Span>,
     /// Properties that solve it, as lines of YAML; may be empty.
     pub paste: Vec<String>,
 }
@@ -45,6 +47,7 @@ impl Diagnostic {
             message: message.into(),
             help: String::new(),
             secret: false,
+            open: Vec::new(),
             paste: Vec::new(),
         }
     }
@@ -70,6 +73,12 @@ impl Diagnostic {
     /// The same finding with the properties that solve it.
     pub fn paste(mut self, lines: Vec<String>) -> Self {
         self.paste = lines;
+        self
+    }
+
+    /// The same finding with texts that contain no secret.
+    pub(crate) fn open(mut self, texts: Vec<Span>) -> Self {
+        self.open = texts;
         self
     }
 

@@ -1,12 +1,14 @@
 //! Rendering of findings: for operators with excerpt, caret and remedy, or as JSON.
 
+use std::ops::Range;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use super::secret::mask_line;
 use super::{Diagnostic, Severity};
-use crate::source::Sources;
+use crate::source::{Excerpt, Sources, Span};
 
 /// Style of rendered findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +35,22 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
     let excerpt = diagnostic.at.and_then(|span| Some((span, sources.excerpt(span)?)));
     if let Some((span, excerpt)) = excerpt {
         let place = sources.place(span);
-        let (line, start, end) =
-            mask_line(excerpt.line, excerpt.start, excerpt.end, diagnostic.secret);
+        let open = within(&diagnostic.open, span, &excerpt);
+        let marked = (excerpt.start, excerpt.end);
+        let (line, start, end) = mask_line(excerpt.line, marked, diagnostic.secret, &open);
         let end = if end == start { end_of_char(&line, start) } else { end };
+        // The renderer counts columns in the line as it is shown.
+        let before = line.get(..start).unwrap_or_default();
+        let is_moved = excerpt.cut || before.chars().count() + 1 != place.column;
+        let file = place.file.to_string();
+        let origin = Origin::path(file.clone()).line(place.line).char_column(place.column);
+        group = if is_moved { group.element(origin) } else { group };
         group = match excerpt.cut {
-            // The renderer would count columns from the start of the cut line.
-            true => group
-                .element(
-                    Origin::path(place.file.to_string()).line(place.line).char_column(place.column),
-                )
-                .element(Level::NOTE.with_name("here").message(beginning(&line, start))),
+            true => group.element(Level::NOTE.with_name("here").message(beginning(&line, start))),
             false => group.element(
                 Snippet::source(line)
                     .line_start(place.line)
-                    .path(place.file.to_string())
+                    .path((!is_moved).then_some(file))
                     .annotation(AnnotationKind::Primary.span(start..end)),
             ),
         };
@@ -59,6 +63,16 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         Style::Coloured => Renderer::styled().decor_style(DecorStyle::Unicode),
     };
     renderer.render(&[group])
+}
+
+/// The parts of an excerpt of `span` that are in `texts`.
+fn within(texts: &[Span], span: Span, excerpt: &Excerpt<'_>) -> Vec<Range<usize>> {
+    let first = (span.start as usize).saturating_sub(excerpt.start);
+    let here = |text: &&Span| text.source == span.source && text.end as usize >= first;
+    let part = |text: &Span| {
+        (text.start as usize).saturating_sub(first)..(text.end as usize).saturating_sub(first)
+    };
+    texts.iter().filter(here).map(part).collect()
 }
 
 /// The excerpt of a long line, starting at the mark.
@@ -126,6 +140,20 @@ mod tests {
         let (diagnostic, sources) = sample("weir:\n  admin.token: abc\n", 21, 24);
         let text = render(&diagnostic, &sources, Style::Plain);
         assert!(!text.contains("abc"), "{text}");
+    }
+
+    #[test]
+    fn the_column_is_that_of_the_file_where_a_secret_stands_before_it() {
+        let text = "{ é: 1, password: abc, weight: x }\n";
+        let start = text.find("x }").expect("it is there") as u32;
+        let (diagnostic, sources) = sample(text, start, start + 1);
+        let shown = |diagnostic: &Diagnostic| render(diagnostic, &sources, Style::Plain);
+        let masked = shown(&diagnostic);
+        assert!(masked.contains("--> application.yml:1:32\n"), "{masked}");
+        assert!(masked.contains("1 | { é: 1, password: ******\n"), "{masked}");
+        let open = shown(&diagnostic.open(vec![Span { source: 0, start: 2, end: start }]));
+        assert!(open.contains("--> application.yml:1:32\n"), "{open}");
+        assert!(open.contains("1 | { é: 1, password: abc, weight: x }\n"), "{open}");
     }
 
     #[test]

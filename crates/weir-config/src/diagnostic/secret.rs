@@ -1,5 +1,7 @@
 //! Masking of secrets: no diagnostic shows a password, a token or a key.
 
+use std::ops::Range;
+
 /// Replacement of a masked text.
 const HIDDEN: &str = "******";
 
@@ -100,9 +102,15 @@ fn mask_logins(text: &str) -> String {
     out
 }
 
-/// Masks the secrets in a line for an excerpt, and adjusts the marked range.
-pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (String, usize, usize) {
-    let hide_from = if all { hidden_whole(line) } else { secret_value(line) };
+/// Masks the secrets in a line for an excerpt, and adjusts the marked range. A name that ends in
+/// one of the `open` ranges is not that of a secret.
+pub(super) fn mask_line(
+    line: &str,
+    (start, end): (usize, usize),
+    all: bool,
+    open: &[Range<usize>],
+) -> (String, usize, usize) {
+    let hide_from = if all { hidden_whole(line) } else { secret_value(line, open) };
     let Some(from) = hide_from else {
         let masked = mask_url(line);
         let (start, end) = moved(line, &masked, start, end);
@@ -141,12 +149,15 @@ fn hidden_whole(line: &str) -> Option<usize> {
 }
 
 /// Start of the secret value in `key: value`, `key=value` or `Filter=Header, value`.
-fn secret_value(line: &str) -> Option<usize> {
+fn secret_value(line: &str, open: &[Range<usize>]) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = line.get(from..)?.find([':', '=', ',']) {
         let at = from + found;
-        let name = line.get(from..at)?.trim_matches([' ', '\t', '-', '"', '\'', '{', '[', ']']);
-        if is_secret(name) {
+        const AROUND: [char; 9] = [' ', '\t', '-', '"', '\'', '{', '[', ']', '}'];
+        let name = line.get(from..at)?.trim_end_matches(AROUND);
+        let ends = from + name.len();
+        let is_open = open.iter().any(|range| (range.start..=range.end).contains(&ends));
+        if !is_open && is_secret(name.trim_start_matches(AROUND)) {
             return Some(skip_blanks(line, at + 1));
         }
         from = at + 1;
@@ -164,7 +175,7 @@ mod tests {
     use super::{is_secret, mask_line, mask_url};
 
     fn check(line: &str, expected: &str) {
-        let (masked, start, end) = mask_line(line, 0, line.len(), false);
+        let (masked, start, end) = mask_line(line, (0, line.len()), false, &[]);
         assert_eq!(masked, expected);
         assert!(masked.get(start..end).is_some());
     }
@@ -193,10 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn an_open_text_is_shown() {
+        let line = "{ key: \"header:X-Api-Key\", password: abc, key: def }";
+        let check = |open: &str, expected: &str| {
+            let start = line.find(open).expect("it is there");
+            let open = start..start + open.len();
+            let (masked, ..) = mask_line(line, (0, 1), false, std::slice::from_ref(&open));
+            assert_eq!(masked, expected);
+        };
+        check("key: \"header:X-Api-Key", "{ key: \"header:X-Api-Key\", password: ******");
+        check("key", "{ key: \"header:X-Api-Key\", ******");
+        check("abc", "{ key: ******");
+    }
+
+    #[test]
     fn marks_move_with_what_is_hidden_before_them() {
         let check = |line: &str, marked: &str, expected: &str| {
             let start = line.find(marked).expect("it is there");
-            let (masked, start, end) = mask_line(line, start, start + marked.len(), false);
+            let (masked, start, end) = mask_line(line, (start, start + marked.len()), false, &[]);
             assert_eq!(masked.get(start..end), Some(expected), "{masked}");
         };
         check("uri: http://user:password@h/é", "é", "é");

@@ -231,17 +231,18 @@ impl Search<'_> {
         self.problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
     }
 
-    /// Reports only variables that Kubernetes does not set (`WEIR_PORT_…`, `WEIR_SERVICE_…`).
+    /// Reports only variables that Kubernetes does not set (`WEIR_PORT_…`, `WEIR_SERVICE_…`);
+    /// `WEIR_LOG` is read before the configuration.
     fn variables(&mut self, root: Node<'_>) {
         let Some(weir) = child(root, "weir") else { return };
+        let path = vec!["weir".to_owned()];
+        let siblings = siblings(Root::Plain, &path);
         for entry in weir.children() {
-            let known = [
-                "server", "store", "admin", "access", "compat", "config", "pool", "groups", "port",
-                "service",
-            ];
-            if !known.contains(&entry.key()) {
-                let path = vec!["weir".to_owned()];
-                self.report(entry, &path, &siblings(Root::Plain, &path), None);
+            let name = entry.key();
+            let begins =
+                |known: &&str| key::same(known, name) || known.split('-').next() == Some(name);
+            if !["log", "port", "service"].contains(&name) && !siblings.iter().any(begins) {
+                self.report(entry, &path, &siblings, None);
             }
         }
     }

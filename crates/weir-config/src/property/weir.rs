@@ -346,7 +346,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Text,
         None,
         "What a key resolver of RequestRateLimiter does, by the name of its Java bean: `ip`, \
-         `header:N`, `query:N`, `cookie:N`, `host`, `path` or `path:{v}`.",
+         `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`.",
         Usage::Read,
     ),
     PropertySpec::new(
@@ -354,11 +354,13 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Tree,
         None,
         "A limit that the filter Throttle uses by its name: `rate` (`500/s`, `30/min`, `0.5/h`), \
-         `mode` (`pace` or `window`), `burst`, `warm-up`, `concurrency` (a number or `adaptive`), \
-         `concurrency-min`, `concurrency-max`, `bandwidth`, `stream-bandwidth` (`10MB/s`), `queue`, `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` (`none`, `ip`, `header:N`, `query:N`, \
-         `cookie:N`, `host`, `path:{v}`), `weights` by the text of a key, `cost` (a number or \
-         `header:N`), `priority` (`header:N`), `deadline` (`grpc-timeout` or `header:N`), \
-         `enforce`.",
+         `mode` (`pace`, which `bucket` means too, or `window`), `burst`, `warm-up`, `concurrency` (a number or `adaptive`), \
+         `concurrency-min`, `concurrency-max`, `bandwidth`, `stream-bandwidth` (`10MB/s`), \
+         `queue`, `queue-bytes`, `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` (`none`, \
+         `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`), `weights` \
+         by the text of a key, `cost` (a number or `header:N`), `priority` (`header:N`), \
+         `deadline` (`grpc-timeout` or `header:N`), `fields` (`refused`, `always` or `never`), \
+         `enforce` (`true` or `false`).",
         Usage::Read,
     ),
     PropertySpec::new(

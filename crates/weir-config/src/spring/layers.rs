@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::key::{self, Segment};
 use super::placeholder::{self, Trouble};
 use super::tree::{Kind, Node, Tree};
+use crate::source::Span;
 
 /// Trees from the highest priority down, and the environment for placeholders.
 #[derive(Clone, Debug)]
@@ -108,6 +109,16 @@ fn descend<'t>(node: Node<'t>, segments: &[Segment<'_>]) -> Option<Node<'t>> {
 pub(crate) fn child<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     node.children()
         .find(|child| child.key() == name || (!child.bracketed() && key::same(child.key(), name)))
+}
+
+/// Places of the keys and values of a node and of all below it.
+pub(crate) fn texts_below(node: Node<'_>) -> Vec<Span> {
+    let mut texts = vec![node.key_span()];
+    match node.kind() {
+        Kind::Null | Kind::Scalar => texts.push(node.span()),
+        Kind::List | Kind::Map => texts.extend(node.children().flat_map(texts_below)),
+    }
+    texts
 }
 
 /// In the environment, `connect-timeout` may be `connecttimeout` or `connect` → `timeout`.

@@ -31,7 +31,7 @@ use std::collections::HashMap;
 
 use weir_route::{Beside, alone};
 
-pub(crate) use layers::{Layers, below, child};
+pub(crate) use layers::{Layers, below, child, texts_below};
 pub(crate) use placeholder::Trouble;
 pub(crate) use rank::{Level, Rank};
 pub(crate) use scalar::Scalar;

@@ -37,7 +37,7 @@ WWW-Authenticate: ApiKey header="X-API-Key"
         optional("forward", ArgKind::Bool, Some("false"), "`true` sends the key to the upstream."),
     ],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

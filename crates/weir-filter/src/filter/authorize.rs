@@ -34,7 +34,7 @@ WWW-Authenticate: Bearer
 ```"#,
     args: &[required("rule", ArgKind::Text, "What the token must allow.")],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

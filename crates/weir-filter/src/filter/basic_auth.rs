@@ -39,7 +39,7 @@ WWW-Authenticate: Basic realm="staff", charset="UTF-8"
         optional("forward", ArgKind::Bool, Some("false"), "`true` sends them to the upstream."),
     ],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -143,7 +143,7 @@ impl Behaviour for CircuitBreaker {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, options: &FilterOptions) {
         if self.0.is_routes_own {
             let breaker = Same(options.breaker(route));
             *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));

@@ -44,7 +44,7 @@ GET / HTTP/1.1
         ),
     ],
     shortcut: Shortcut::Positions(0),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

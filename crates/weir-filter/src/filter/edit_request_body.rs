@@ -28,7 +28,7 @@ GET / HTTP/1.1
 ```"#,
     args: &ALL,
     shortcut: Shortcut::Positions(0),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -38,7 +38,7 @@ X-Weir-Fault: abort
         optional("abortPercent", ArgKind::Text, Some("100"), "The share of requests, 0 to 100."),
     ],
     shortcut: Shortcut::Positions(0),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -83,7 +83,7 @@ GET / HTTP/1.1
         ),
     ],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

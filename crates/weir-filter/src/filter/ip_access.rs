@@ -40,7 +40,7 @@ HTTP/1.1 403 Forbidden
         ),
     ],
     shortcut: Shortcut::GatherList,
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -102,7 +102,7 @@ impl Behaviour for LocalResponseCache {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, options: &FilterOptions) {
         let caches = &options.cache.caches.0;
         let cache = match self.0.bytes {
             Some(bytes) => caches.get(route, bytes),

@@ -37,7 +37,7 @@ GET / HTTP/1.1
         optional("timeout", ArgKind::Duration, Some("5s"), "How long its answer may take."),
     ],
     shortcut: Shortcut::Positions(2),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 
@@ -106,7 +106,7 @@ impl Behaviour for Mirror {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, _: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, _: &FilterOptions) {
         *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
     }
 

@@ -46,7 +46,7 @@ GET /pets HTTP/1.1
         ),
     ],
     shortcut: Shortcut::Positions(1),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

@@ -182,9 +182,10 @@ pub(crate) trait Behaviour {
         None
     }
 
-    /// Binds the filter to the state of the route with the id `route`.
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let _ = (route, options);
+    /// Binds the filter to the state of the route with the id `route`, whose chain has `nth` others
+    /// of its name before it.
+    fn bind(&mut self, route: &str, nth: usize, options: &FilterOptions) {
+        let _ = (route, nth, options);
     }
 
     /// Tells the filter whether an earlier filter of its chain replaces the path.
@@ -254,6 +255,11 @@ pub(crate) trait Behaviour {
         Vec::new()
     }
 
+    /// What happens if no predicate of the route sets one of these variables.
+    fn without_variable(&self) -> String {
+        "every request fails with 500".to_owned()
+    }
+
     /// Reason for which it cannot work, although SCG starts with it.
     fn caution(&self) -> Option<String> {
         None
@@ -296,9 +302,10 @@ impl Filter {
         self.behaviour_mut().place_after(path_change);
     }
 
-    /// Binds the filter to the state of the route with the id `route`.
-    pub fn bind(&mut self, route: &str, options: &FilterOptions) {
-        self.behaviour_mut().bind(route, options);
+    /// Binds the filter to the state of the route with the id `route`, whose chain has `nth` others
+    /// of its name before it.
+    pub fn bind(&mut self, route: &str, nth: usize, options: &FilterOptions) {
+        self.behaviour_mut().bind(route, nth, options);
     }
 
     /// Maximum request content in bytes, if it limits that.
@@ -370,10 +377,14 @@ impl Filter {
         self.behaviour().on_response().is_some()
     }
 
-    /// Names of the URI variables that it reads. If no predicate of its route sets one, every
-    /// request fails.
+    /// Names of the URI variables that it reads.
     pub fn variables(&self) -> Vec<&str> {
         self.behaviour().variables()
+    }
+
+    /// What happens if no predicate of the route sets one of its variables; for `weir check`.
+    pub fn without_variable(&self) -> String {
+        self.behaviour().without_variable()
     }
 
     /// Reason for which every request through it will fail, although SCG starts with it; for `weir

@@ -308,7 +308,7 @@ impl Behaviour for RequestRateLimiter {
         &SPEC
     }
 
-    fn bind(&mut self, route: &str, options: &FilterOptions) {
+    fn bind(&mut self, route: &str, _: usize, options: &FilterOptions) {
         let buckets = Same(options.valves.buckets(route));
         *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
     }
@@ -357,6 +357,13 @@ impl Behaviour for RequestRateLimiter {
 
     fn variables(&self) -> Vec<&str> {
         self.0.key.variable().into_iter().collect()
+    }
+
+    fn without_variable(&self) -> String {
+        match self.0.empty_status {
+            None => "no request is limited".to_owned(),
+            Some(status) => format!("every request is refused with {status}"),
+        }
     }
 
     fn caution(&self) -> Option<String> {

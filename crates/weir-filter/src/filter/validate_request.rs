@@ -42,7 +42,7 @@ GET /pets?limit=10 HTTP/1.1
         optional("mode", ArgKind::OneOf(MODES), Some("enforce"), "Refuse, or only tell."),
     ],
     shortcut: Shortcut::Positions(2),
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Own,
     build,
 };
 

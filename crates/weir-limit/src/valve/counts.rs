@@ -30,6 +30,8 @@ pub struct Counts {
     pub late_max_ns: u64,
     /// Waiting now.
     pub depth: usize,
+    /// Bytes that those hold.
+    pub held_bytes: u64,
     /// In service now, where concurrency is limited.
     pub in_service: u64,
     /// Current maximum of requests in service, if concurrency is limited.

@@ -86,3 +86,26 @@ fn who_leaves_when_it_is_admitted_but_not_woken_yet_gives_its_place_back() {
     assert!(valve.leave(&slot), "it has been admitted: its place is to be given back");
     assert_eq!((told.len(), valve.counts().in_service, valve.counts().cancelled), (1, 1, 0));
 }
+
+#[test]
+fn those_who_wait_hold_no_more_bytes_than_there_is_room_for() {
+    let settings = LimitSettings { queue_bytes_max: 100, wait_max_ns: SECOND, ..rate("10/s") };
+    let valve = Valve::new("a", settings);
+    let big = |bytes| Arrival { bytes, ..one(1) };
+    assert!(matches!(valve.arrive(big(1_000), 0), Admission::Pass), "it does not wait");
+    let held = || (valve.counts().depth, valve.counts().held_bytes);
+    let slots = [30, 30, 40].map(|bytes| waits(&valve, big(bytes), 0));
+    let Admission::Refused(refusal) = valve.arrive(big(1), 0) else { panic!("refused") };
+    assert_eq!((refusal.reason, held()), (Reason::Full, (3, 100)));
+    valve.release(100 * MS);
+    assert_eq!(held(), (2, 70));
+    valve.leave(&slots[1]);
+    assert_eq!(held(), (1, 40));
+    waits(&valve, big(60), 0);
+    valve.pause();
+    valve.release(SECOND);
+    assert_eq!(held(), (0, 0), "they have waited too long");
+    waits(&valve, big(60), SECOND);
+    valve.flush();
+    assert_eq!(held(), (0, 0));
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_filter::{LocalResponse, RateFields, Ticket};
-use weir_limit::{Admission, Ended, Refusal, Slot, Valve, Way};
+use weir_limit::{Admission, Arrival, Ended, Refusal, Slot, Valve, Way};
 
 use super::client::Client;
 use super::exchange::{Exchange, Record};
@@ -30,12 +30,18 @@ pub(super) enum Admitted {
 }
 
 /// Asks the limit.
-pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admitted {
+pub(super) fn admit(
+    worker: &Worker,
+    client: &Client,
+    x: &mut Exchange,
+    ticket: &Ticket,
+) -> Admitted {
     // It would wait for itself for ever.
     if x.held.iter().any(|(held, _)| Arc::ptr_eq(held, &ticket.valve)) {
         return Admitted::Yes;
     }
-    match ticket.valve.arrive(ticket.arrival, now_ns()) {
+    let bytes = (x.request.text_len() + client.carry.len()) as u64;
+    match ticket.valve.arrive(Arrival { bytes, ..ticket.arrival }, now_ns()) {
         Admission::Pass => {
             hold(worker, x, ticket);
             tell(x, ticket);
@@ -156,7 +162,7 @@ fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
     }
     let key = ticket.arrival.key;
     for (relay, way) in [(&mut x.upload, Way::Up), (&mut x.download, Way::Down)] {
-        if let Some(stream) = valve.stream(key, way) {
+        if let Some(stream) = valve.stream(key, way, now_ns) {
             let pace = relay.pace.get_or_insert_with(|| Box::new(Pace::new(&worker.deadlines)));
             pace.add(stream);
         }
@@ -209,13 +215,28 @@ fn tell(x: &mut Exchange, ticket: &Ticket) {
 /// (draft-ietf-httpapi-ratelimit-headers-10).
 fn rate_fields(ticket: &Ticket, left: u64, wait_ns: u64) -> Option<[(&'static str, Vec<u8>); 2]> {
     let (quota, seconds) = ticket.valve.settings().rate?.quota();
-    let name = ticket.valve.name().replace(['"', '\\'], "");
-    let policy = format!("\"{name}\";q={quota};w={seconds}");
+    let name = structured(ticket.valve.name());
+    let policy = format!("{name};q={quota};w={seconds}");
     let left = match left {
-        0 => format!("\"{name}\";r=0;t={}", wait_ns.div_ceil(1_000_000_000).max(1)),
-        _ => format!("\"{name}\";r={left}"),
+        0 => format!("{name};r=0;t={}", wait_ns.div_ceil(1_000_000_000).max(1)),
+        _ => format!("{name};r={left}"),
     };
     Some([("RateLimit-Policy", policy.into_bytes()), ("RateLimit", left.into_bytes())])
+}
+
+/// A string of a structured field, which has printable ASCII only (RFC 9651 section 3.3.3); `?`
+/// stands for each other character.
+fn structured(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            ' '..='~' => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// The refusal: 429 for a limit per key, else 503, with the fields from which the client learns
@@ -232,4 +253,17 @@ fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     }
     let status = if ticket.keyed { 429 } else { 503 };
     LocalResponse { status, fields, body: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn any_name_is_a_structured_string() {
+        let check = |name: &str, expected: &str| assert_eq!(super::structured(name), expected);
+        check("orders", r#""orders""#);
+        check("route:ü1", r#""route:?1""#);
+        check("a\r\nSet-Cookie: b", r#""a??Set-Cookie: b""#);
+        check(r#"a"b\c"#, r#""a\"b\\c""#);
+        check("", r#""""#);
+    }
 }

@@ -6,6 +6,8 @@
 use std::io::{self, IoSlice};
 use std::task::Poll;
 
+use weir_wire::http1::write_chunk_size;
+
 use crate::net::{Socket, poll_write, poll_write_vectored};
 
 /// Maximum number of content runs in one write; further ones are copied.
@@ -46,6 +48,16 @@ impl Gather {
     /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         self.own.capacity() + self.runs.capacity() * size_of::<Run>()
+    }
+
+    /// Adds a chunk, if there is something in it: an empty one would end the body.
+    pub(super) fn add_chunk(&mut self, content: &[u8]) {
+        if !content.is_empty() {
+            let own = self.own();
+            write_chunk_size(own, content.len() as u64);
+            own.extend_from_slice(content);
+            own.extend_from_slice(b"\r\n");
+        }
     }
 
     /// The buffer for own bytes, such as framing.

@@ -178,9 +178,13 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes the bytes in `carry`: the part of a body that travels in one write with its head.
+    /// Decodes `carry`: content that travels with its head, unless it has to wait for bandwidth.
     pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
+            return Ok(());
+        }
+        if self.pace.is_some() {
+            carry.keep();
             return Ok(());
         }
         let result = self.decode(carry.as_slice());
@@ -194,6 +198,18 @@ impl Relay {
         self.pending.settle(carry.as_slice());
         carry.consume(result?);
         carry.keep();
+        Ok(())
+    }
+
+    /// Decodes `carry`; at most `max` bytes of it, if they may have to wait for bandwidth.
+    fn fill_paced(&mut self, carry: &mut Carry, max: usize) -> Result<(), RelayError> {
+        if self.pace.is_none() {
+            return self.fill(carry);
+        }
+        let part = carry.as_slice().get(..max).unwrap_or(carry.as_slice());
+        let result = self.decode(part);
+        self.pending.settle(part);
+        carry.consume(result?);
         Ok(())
     }
 
@@ -227,12 +243,6 @@ impl Relay {
             if self.decoded {
                 return Poll::Ready(Ok(()));
             }
-            if !carry.is_empty() {
-                if let Err(error) = self.fill(carry) {
-                    return Poll::Ready(Err(error));
-                }
-                continue;
-            }
             if taken >= TURN_BYTES_MAX {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -247,6 +257,12 @@ impl Relay {
                     }
                 },
             };
+            if !carry.is_empty() {
+                match self.fill_paced(carry, max) {
+                    Ok(()) => continue,
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+            }
             let polled = match self.poll_splice(source, sink, &mut scratch.pipes, max) {
                 Some(polled) => polled,
                 None => poll_read(source, scratch.buffer_of(max)),
@@ -383,13 +399,13 @@ impl Relay {
         let Some(encoder) = &mut self.encoder else { return };
         encoder.write(content);
         let coded = encoder.take(!is_last && content.len() < BULK_BYTES_MIN);
-        write_chunk(self.pending.own(), &coded);
+        self.pending.add_chunk(&coded);
     }
 
     fn finish_framing(&mut self) {
         if self.framing == Framing::Chunked {
             if let Some(mut encoder) = self.encoder.take() {
-                write_chunk(self.pending.own(), &encoder.finish());
+                self.pending.add_chunk(&encoder.finish());
             }
             let mut own = std::mem::take(self.pending.own());
             self.write_end(&mut own);
@@ -458,15 +474,6 @@ impl Relay {
             io::ErrorKind::UnexpectedEof => RelayError::Truncated,
             _ => RelayError::Source,
         }
-    }
-}
-
-/// Writes a chunk, if there is something in it: an empty one would end the body.
-fn write_chunk(out: &mut Vec<u8>, content: &[u8]) {
-    if !content.is_empty() {
-        write_chunk_size(out, content.len() as u64);
-        out.extend_from_slice(content);
-        out.extend_from_slice(b"\r\n");
     }
 }
 

@@ -232,7 +232,7 @@ fn run_filters<'s>(
             }
             Verdict::Admit(ticket) => {
                 from = std::mem::take(&mut x.record.filters_ran);
-                match admission::admit(worker, x, &ticket) {
+                match admission::admit(worker, client, x, &ticket) {
                     Admitted::Yes => {}
                     Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
                     Admitted::Later(slot) => {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use weir_balance::{Member, Verdict};
-use weir_snapshot::{HealthCheck, Pipeline};
+use weir_snapshot::{HealthCheck, Pipeline, ProxyVersion};
+use weir_wire::{write_v1, write_v2};
 
 use super::balance::dial;
 use crate::drain::{DrainState, Phase};
@@ -65,8 +66,10 @@ async fn tend(worker: Rc<Worker>, checked: Checked, member: Arc<Member>, _life: 
     let mut verdict = Verdict::default();
     let host = &member.target.host;
     while let Some(check) = checked.check_of(&member) {
-        let found = look(&worker, &member, &check).await;
-        let pipeline = checked.current.load();
+        let pipeline = checked.current.load_full();
+        let mut sent = introduction(&pipeline);
+        sent.extend_from_slice(&check.send);
+        let found = look(&worker, &member, &check, &sent).await;
         let upstream = format_args!("{host}:{}", member.target.port);
         let is_up = verdict.add(found.is_ok(), check.rise, check.fall);
         let is_news = is_up.is_some_and(|is_up| member.checked(is_up, now_ms()));
@@ -87,17 +90,38 @@ fn now_ms() -> u64 {
 }
 
 /// Checks one upstream once.
-async fn look(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
+async fn look(
+    worker: &Rc<Worker>,
+    member: &Member,
+    check: &HealthCheck,
+    sent: &[u8],
+) -> Result<(), String> {
     tokio::select! {
-        result = ask(worker, member, check) => result,
+        result = ask(worker, member, check, sent) => result,
         () = worker.deadlines.sleep(check.timeout) => Err("the check timed out".to_owned()),
     }
 }
 
-async fn ask(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
+/// The PROXY header of a connection that is nobody's, if the upstreams expect one.
+fn introduction(pipeline: &Pipeline) -> Vec<u8> {
+    let mut out = Vec::new();
+    match pipeline.proxy_protocol.send {
+        None => {}
+        Some(ProxyVersion::V1) => write_v1(&mut out, None),
+        Some(ProxyVersion::V2) => write_v2(&mut out, None, &[]),
+    }
+    out
+}
+
+async fn ask(
+    worker: &Rc<Worker>,
+    member: &Member,
+    check: &HealthCheck,
+    sent: &[u8],
+) -> Result<(), String> {
     let stream = dial(worker, &member.target, false).await.map_err(|error| error.to_string())?;
     let mut socket = Socket::watched(stream);
-    let mut rest = check.send.as_slice();
+    let mut rest = sent;
     while !rest.is_empty() {
         let written = poll_fn(|_| poll_write(&mut socket, rest)).await;
         let count = written.map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ use super::counters::PipelineCounters;
 use super::health::Checked;
 use super::listening::{Opening, Order, Serves};
 use crate::drain::{DrainState, Listening, Phase};
-use crate::listener::{Asked, BindError, bind};
+use crate::listener::{Asked, BindError, Port, bind};
 use crate::pacer::now_ns;
 
 /// Status of a pipeline for operators.
@@ -63,11 +63,18 @@ pub(crate) struct PipelineSet {
     /// Shared with the server: counts the listeners.
     drain: Arc<DrainState>,
     running: Mutex<Vec<Running>>,
+    /// Sockets that were closed: workers still accept what was on its way to them.
+    closed: Mutex<Vec<Socket>>,
 }
 
 impl PipelineSet {
     pub(crate) fn new(workers: Vec<UnboundedSender<Order>>, drain: &Arc<DrainState>) -> Self {
-        Self { workers, drain: Arc::clone(drain), running: Mutex::default() }
+        Self {
+            workers,
+            drain: Arc::clone(drain),
+            running: Mutex::default(),
+            closed: Mutex::default(),
+        }
     }
 
     /// Applies `pipelines`: unchanged ones keep their listeners and connections. Returns the
@@ -84,17 +91,15 @@ impl PipelineSet {
             one.checked.current.load().id == pipeline.id
                 && one.table.is_some() == matches!(pipeline.protocol, Protocol::Http(_))
         };
-        // Unused sockets are closed first: a new pipeline may use the same address.
+        // A new pipeline may take over the port of a socket that is closed.
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        closed.retain(|socket| !socket.stop.is_closed());
         for one in &mut old {
             let kept = pipelines.iter().find(|pipeline| is_same(one, pipeline));
-            one.sockets.retain(|socket| {
-                let stays = kept.is_some_and(|kept| kept.listen.contains(&socket.asked));
-                if !stays {
-                    socket.close(Phase::Draining);
-                }
-                stays
-            });
+            let stays = |asked: &SocketAddr| kept.is_some_and(|kept| kept.listen.contains(asked));
+            closed.extend(one.sockets.extract_if(.., |socket| !stays(&socket.asked)));
         }
+        closed.iter().for_each(|socket| socket.close(Phase::Draining));
         for pipeline in pipelines {
             let known = old.iter().position(|one| is_same(one, pipeline));
             let mut one = match known {
@@ -109,7 +114,9 @@ impl PipelineSet {
                 if one.sockets.iter().any(|socket| socket.asked == *address) {
                     continue;
                 }
-                match self.open(&one, *address, settings) {
+                let is_known = closed.iter().any(|one| one.address.port() == address.port());
+                let port = if is_known { Port::TakenOver } else { Port::Lent };
+                match self.open(&one, *address, port, settings) {
                     Ok(socket) => one.sockets.push(socket),
                     Err(error) => failures.push((pipeline.id.clone(), error)),
                 }
@@ -135,22 +142,16 @@ impl PipelineSet {
         &self,
         one: &Running,
         asked: SocketAddr,
+        port: Port,
         settings: &Settings,
     ) -> Result<Socket, BindError> {
         // Without HTTP the server may speak first, so that only HTTP connections can wait for a
         // request.
-        let defer = match one.table {
-            Some(_) => settings.defer_accept,
-            None => std::time::Duration::ZERO,
-        };
-        let options = Asked {
-            backlog: settings.backlog,
-            defer,
-            receive_bytes: settings.receive_buffer_bytes,
-            send_bytes: settings.send_buffer_bytes,
-            unsent_bytes: Some(settings.unsent_bytes_max),
-            setting: format!("`listen` of pipeline '{}'", one.checked.current.load().id).into(),
-        };
+        let setting = format!("`listen` of pipeline '{}'", one.checked.current.load().id);
+        let mut options = Asked { port, ..Asked::of(settings, setting.into()) };
+        if one.table.is_none() {
+            options.defer = std::time::Duration::ZERO;
+        }
         let bound = bind(asked, self.workers.len(), &options)?;
         let (stop, stopped) = watch::channel(Phase::Serving);
         let drain = Arc::new(DrainState::default());

@@ -61,7 +61,7 @@ pub(super) fn pace_of(
     peer: SocketAddr,
     way: Way,
 ) -> Option<Box<Pace>> {
-    let stream = limit.valve.stream(key_of(limit, peer), way)?;
+    let stream = limit.valve.stream(key_of(limit, peer), way, now_ns)?;
     let mut pace = Box::new(Pace::new(&worker.deadlines));
     pace.add(stream);
     Some(pace)

@@ -1,6 +1,6 @@
 //! Access rules of a SOCKS proxy: users, allowed and denied targets.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
@@ -65,6 +65,7 @@ impl SocksRules {
     /// Whether the proxy connects to `address`. On a proxy that is open to other machines, loopback
     /// and link-local targets must be allowed explicitly.
     pub fn may_reach(&self, address: SocketAddr) -> bool {
+        let address = connected(address);
         if self.deny.iter().any(|rule| rule.holds(address)) {
             return false;
         }
@@ -80,8 +81,18 @@ impl SocksRules {
     }
 }
 
+/// The address that the system connects to: for the unspecified one it takes loopback.
+fn connected(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip().to_canonical() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
 fn is_local(ip: IpAddr) -> bool {
-    ip.is_loopback() || ip.is_unspecified() || is_link_local(ip)
+    ip.is_loopback() || is_link_local(ip)
 }
 
 #[cfg(test)]
@@ -113,6 +124,19 @@ mod tests {
         {
             assert_eq!(AddressRule::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_unspecified_address_is_loopback() {
+        let rules = SocksRules {
+            allow: rules(&["*"]),
+            deny: rules(&["127.0.0.0/8", "[::1]"]),
+            ..SocksRules::default()
+        };
+        for local in ["0.0.0.0:80", "[::]:80", "[::ffff:0.0.0.0]:80", "[::ffff:127.0.0.9]:80"] {
+            assert!(!rules.may_reach(local.parse().expect("an address")), "{local}");
+        }
+        assert!(rules.may_reach("10.0.0.1:80".parse().expect("an address")));
     }
 
     #[test]

@@ -146,6 +146,60 @@ async fn a_check_takes_an_upstream_out_and_brings_it_back() {
 }
 
 #[tokio::test]
+async fn a_reload_hands_a_port_over() {
+    let upstream = echo("a").await;
+    let gateway =
+        gateway(&format!("- {{ id: old, listen: '127.0.0.1:0', upstream: '{upstream}' }}\n"));
+    let address = gateway.pipeline("old");
+    let (_, mut held) = greeting(address).await;
+    // Another name, another protocol, a wider address, and back at once.
+    for (id, listen, protocol) in [
+        ("new", format!("127.0.0.1:{}", address.port()), "tcp"),
+        ("new", format!("127.0.0.1:{}", address.port()), "socks"),
+        ("new", format!("0.0.0.0:{}", address.port()), "tcp"),
+        ("old", format!("127.0.0.1:{}", address.port()), "tcp"),
+    ] {
+        let target =
+            if protocol == "tcp" { format!(", upstream: '{upstream}'") } else { String::new() };
+        let config = format!(
+            "weir.admin.port: 0\nweir.pipelines:\n- {{ id: {id}, listen: '{listen}', protocol: \
+             {protocol}{target} }}\n"
+        );
+        std::fs::write(gateway.config(), config).expect("a file");
+        gateway.hang_up();
+        let path = format!("/actuator/gateway/pipelines/{id}");
+        eventually(async || get(gateway.admin(), &path).await.status == 200).await;
+        until(&gateway, id, |now| now["listen"][0] == listen && now["protocol"] == protocol).await;
+        if protocol == "tcp" {
+            eventually(async || {
+                let stream = tokio::net::TcpStream::connect(address).await;
+                let Ok(mut stream) = stream else { return false };
+                stream.shutdown().await.is_ok() && rest(&mut stream).await == b"a"
+            })
+            .await;
+        }
+    }
+    held.write_all(b"still there").await.expect("a write");
+    held.shutdown().await.expect("an end");
+    assert_eq!(rest(&mut held).await, b"still there");
+}
+
+#[tokio::test]
+async fn a_check_begins_as_connections_do() {
+    let upstream = echo("a").await;
+    let gateway = gateway(&format!(
+        "- id: front\n  listen: 127.0.0.1:0\n  upstream: '{upstream}'\n  proxy-protocol: {{ send: \
+         v1 }}\n  check: {{ interval: 100ms, send: 'PING', expect: 'aPING', fall: 1 }}\n"
+    ));
+    until(&gateway, "front", |now| now["upstreams"][0]["up"] == false).await;
+    let text = std::fs::read_to_string(gateway.config()).expect("a file");
+    let expected = "expect: \"aPROXY UNKNOWN\\r\\nPING\"";
+    std::fs::write(gateway.config(), text.replace("expect: 'aPING'", expected)).expect("a file");
+    gateway.hang_up();
+    until(&gateway, "front", |now| now["upstreams"][0]["up"] == true).await;
+}
+
+#[tokio::test]
 async fn a_stop_lets_connections_end() {
     let upstream = echo("a").await;
     let front = format!("- {{ id: front, listen: '127.0.0.1:0', upstream: '{upstream}' }}\n");

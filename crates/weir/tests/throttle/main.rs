@@ -1,6 +1,7 @@
 //! The throttle end to end. No test measures time: rates are so low that no turn comes during the
 //! test, or the test raises them.
 
+mod bandwidth;
 mod crowd;
 
 use std::net::SocketAddr;
@@ -227,6 +228,38 @@ async fn concurrency_lets_the_next_one_in_when_one_has_ended() {
 }
 
 #[tokio::test]
+async fn each_throttle_of_a_route_is_a_limit_and_nobody_waits_for_itself() {
+    let origin = Origin::start().await;
+    let filters = "Throttle=100/s\n  - { name: Throttle, args: { concurrency: 1 } }\n  \
+                   - Throttle=one\n  - Throttle=one";
+    let gateway = gateway(&origin, filters, "weir.limits:\n  one: { concurrency: 1 }");
+    for _ in 0..3 {
+        assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    }
+    for name in ["route:a", "route:a%232", "one"] {
+        let counts = limit(&gateway, name).await;
+        assert_eq!((&counts["admitted"], &counts["depth"]), (&json!(3), &json!(0)), "{counts}");
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_concurrency_waits_no_longer_than_the_maximum() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let limits = "weir.limits:\n  one: { concurrency: 1, max-wait: 50ms }";
+    let gateway = gateway(&origin, "Throttle=one", limits);
+    let mut first = begin(&gateway, "GET /a/1 HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "one", "inService", 1).await;
+    assert_eq!(get(gateway.address(), "/a/2").await.status, 503);
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    let row = "weir_limit_refused_total{limit=\"one\",reason=\"wait\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+    gate.open();
+    assert_eq!(first.read_response().await.status, 200);
+}
+
+#[tokio::test]
 async fn a_concurrency_that_finds_itself_is_shown() {
     let gate = Gate::new();
     let held = gate.clone();
@@ -248,46 +281,6 @@ async fn a_concurrency_that_finds_itself_is_shown() {
         assert_eq!(client.read_response().await.status, 200);
     }
     until(&gateway, "own", "inService", 0).await;
-}
-
-#[tokio::test]
-async fn bodies_wait_for_their_bandwidth_both_ways() {
-    let body = "y".repeat(300_000);
-    let sent = body.clone();
-    let origin = Origin::answering(move |_| Answer::status(200, &[], &sent)).await;
-    let limits = "weir.limits:\n  big: { bandwidth: 2KB/s, stream-bandwidth: 1KB/s, key: ip }";
-    let gateway = gateway(&origin, "Throttle=big", limits);
-    let mut down = begin(&gateway, "GET /a/down HTTP/1.1\r\nHost: a").await;
-    until_more(&gateway, "big", "bandwidthWaits", 0).await;
-    assert!(limit(&gateway, "big").await["movedBytes"].as_u64() < Some(300_000));
-    let mut up = begin(&gateway, "POST /a/up HTTP/1.1\r\nHost: a\r\nContent-Length: 300000").await;
-    up.send(&body).await;
-    until_more(&gateway, "big", "bandwidthWaits", 1).await;
-    assert_eq!(origin.requests().iter().filter(|one| one.body.len() == 300_000).count(), 0);
-    let fast = json!({ "bandwidth": "1GB/s", "stream-bandwidth": "1GB/s" });
-    assert_eq!(change(&gateway, "big", fast).await.status, 200);
-    assert_eq!(down.read_response().await.text(), body);
-    assert_eq!(up.read_response().await.text(), body);
-    assert_eq!(limit(&gateway, "big").await["movedBytes"], 900_000);
-    assert!(origin.requests().iter().any(|one| one.body == body.as_bytes()));
-    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
-    assert!(metrics.contains("weir_limit_moved_bytes_total{limit=\"big\"} 900000\n"), "{metrics}");
-}
-
-#[tokio::test]
-async fn a_response_that_a_filter_collects_waits_for_its_bandwidth() {
-    let body = format!("{{\"a\":1,\"b\":\"{}\"}}", "y".repeat(100_000));
-    let fields = ["Content-Type: application/json"];
-    let origin = Origin::answering(move |_| Answer::status(200, &fields, &body)).await;
-    let filters = "Throttle=big\n  - RemoveJsonAttributesResponseBody=a";
-    let gateway = gateway(&origin, filters, "weir.limits:\n  big: { bandwidth: 1KB/s }");
-    let mut down = begin(&gateway, "GET /a/down HTTP/1.1\r\nHost: a").await;
-    until_more(&gateway, "big", "bandwidthWaits", 0).await;
-    assert!(limit(&gateway, "big").await["movedBytes"].as_u64() < Some(100_000));
-    assert_eq!(change(&gateway, "big", json!({ "bandwidth": "1GB/s" })).await.status, 200);
-    let expected = format!("{{\"b\":\"{}\"}}", "y".repeat(100_000));
-    assert_eq!(down.read_response().await.text(), expected);
-    until(&gateway, "big", "movedBytes", expected.len() as u64).await;
 }
 
 #[tokio::test]
@@ -368,7 +361,9 @@ async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     assert_eq!(limit(&gateway, "slow").await["depth"], 1);
     let flushed = change(&gateway, "slow", json!({ "flush": true })).await;
     assert!(flushed.text().contains("\"flushed\":1"), "{}", flushed.text());
-    assert_eq!(waiting.read_response().await.status, 503);
+    let refused = waiting.read_response().await;
+    assert_eq!((refused.status, refused.field("retry-after").as_deref()), (503, Some("1")));
+    assert_eq!(limit(&gateway, "slow").await["refused"], 1);
     change(&gateway, "slow", json!({ "paused": false })).await;
     assert_eq!(get(gateway.address(), "/a").await.status, 200);
 }
