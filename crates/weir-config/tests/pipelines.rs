@@ -148,7 +148,7 @@ fn one_mistake_is_reported_once() {
     yaml(
         "weir.pipelines.a: { listen: 127.0.0.1:0, protocol: http, upstream: 10.0.0.1:80, \
          limit: z }",
-        "1:16 Throttle: there is no limit `z`",
+        "1:88 Throttle: there is no limit `z`",
     );
     yaml("weir.pipelines.a: { listen: 127.0.0.1:0 }", "1:16 it has no upstream");
 }
