@@ -4,7 +4,6 @@ use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weigh
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::Shape;
-use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, below, key, texts_below};
 use crate::value::nearest;
 
@@ -15,8 +14,7 @@ const WEIGHTS: &str = "weights";
 /// problem is kept, but the configuration is rejected.
 pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
     // A list or a value is reported with the unknown properties.
-    let is_map = |node: &Node<'_>| !matches!(node.kind(), Kind::List | Kind::Scalar);
-    let all: Vec<Node<'_>> = layers.all(NAME).filter(is_map).collect();
+    let all: Vec<_> = layers.all(NAME).filter(|node| node.kind() == Kind::Map).collect();
     let (joined, plain): (Vec<Node<'_>>, Vec<Node<'_>>) =
         all.iter().partition(|node| node.joined());
     let mut names: Vec<&str> = Vec::new();
@@ -80,49 +78,59 @@ fn limit(
 ) -> LimitDefinition {
     let mut limit = LimitDefinition { name: name.to_owned(), ..LimitDefinition::default() };
     let mut found: Vec<Diagnostic> = Vec::new();
-    let wrong = |at: Span, message: &str, help: &str| {
+    let wrong = |at: Node<'_>, message: &str, help: &str| {
         let found = Diagnostic::new(Code::InvalidValue, format!("limit `{name}`: {message}"));
-        found.at(at).help(help).open(nodes.iter().flat_map(|node| texts_below(*node)).collect())
+        found
+            .at(at.span())
+            .help(help)
+            .open(nodes.iter().flat_map(|node| texts_below(*node)).collect())
     };
     let text_of = |node: Node<'_>| {
         let text = node.text().unwrap_or_default();
         layers.resolve(&text).0.into_owned()
     };
-    for misfit in nodes.iter().filter_map(|node| Shape::Map.misfit(*node)) {
-        found.push(wrong(misfit.at, &misfit.message(name), "write a map: `{ rate: 500/s }`"));
+    for node in nodes {
+        if let Some(misfit) = Shape::Map.misfit(*node) {
+            let help = format!("write `{name}: {{ rate: 500/s }}`");
+            found.push(wrong(*node, &misfit.message(name), &help));
+        }
     }
     for name in LIMIT_FIELDS {
         let Some(field) = nodes.iter().find_map(|node| below(*node, name)) else { continue };
-        let misfit = Shape::Value.misfit(field).map(|misfit| misfit.message(name));
-        let set = misfit.map_or_else(|| set_limit(&mut limit, name, &text_of(field)), Err);
-        if let Err(why) = set {
-            found.push(wrong(field.span(), &why, "`weir reference Throttle` shows every setting"));
+        if let Some(misfit) = Shape::Value.misfit(field) {
+            let help = "`weir reference Throttle` shows every setting";
+            found.push(wrong(field, &misfit.message(name), help));
+            continue;
+        }
+        if let Err(why) = set_limit(&mut limit, name, &text_of(field)) {
+            found.push(wrong(field, &why, "`weir reference Throttle` shows every setting"));
         }
     }
     for weights in nodes.iter().filter_map(|node| below(*node, WEIGHTS)) {
-        if matches!(weights.kind(), Kind::Scalar | Kind::List) {
-            let help = "write a map, such as `weights: { gold: 4 }`";
-            found.push(wrong(weights.span(), "`weights` has a number for each key", help));
+        if let Some(misfit) = Shape::Map.misfit(weights) {
+            let help = "write a number for each key, such as `weights: { gold: 4 }`";
+            found.push(wrong(weights, &misfit.message(WEIGHTS), help));
+            continue;
         }
         for (key, weight) in leaves(weights) {
             if limit.weights.iter().any(|(known, _)| *known == key) {
                 continue;
             }
             if let Err(why) = set_weight(&mut limit, &key, &text_of(weight)) {
-                found.push(wrong(weight.span(), &why, "such as `weights: { gold: 4 }`"));
+                found.push(wrong(weight, &why, "such as `weights: { gold: 4 }`"));
             }
         }
     }
     let maps = nodes.iter().filter(|node| !node.joined() && node.kind() == Kind::Map);
     for field in maps.flat_map(|node| node.children()) {
-        found.extend(unknown(field).map(|(message, help)| wrong(field.span(), &message, &help)));
+        found.extend(unknown(field).map(|(message, help)| wrong(field, &message, &help)));
     }
     // A setting that was not understood may be what another one lacks.
     let contradiction = limit.contradiction().or_else(|| limit.contradiction_of_keys());
     if let (Some((field, message, help)), true) = (contradiction, found.is_empty()) {
         let field = nodes.iter().find_map(|node| below(*node, field));
         let at = field.or(nodes.first().copied());
-        found.extend(at.map(|at| wrong(at.span(), message, help)));
+        found.extend(at.map(|at| wrong(at, message, help)));
     }
     problems.append(&mut found);
     limit

@@ -133,6 +133,7 @@ fn limits_of_a_wrong_shape_are_errors() {
         "weir.limits.a: { rate: { rate: 5/s } }",
         "1:24 `rate` takes one value, and this is a map",
     );
+    yaml("weir.upstreams.a: { targets: 'h:1', outlier: on }", "1:46 `outlier` is a map");
     yaml("weir.key-resolvers: ip", "1:21 `weir.key-resolvers` is a map, and this is one value");
     yaml("weir.admin: 9090", "1:13 `weir.admin` is a map, and this is one value");
 }
@@ -144,6 +145,11 @@ fn one_mistake_is_reported_once() {
     yaml(text, "1:86 `0` is no weight");
     yaml("weir.pipelines.a: { listen: 127.0.0.1:0, upstream: [] }", "1:52 it names no upstream");
     yaml("weir.pipelines.a: { listen: 127.0.0.1:0, routes: [] }", "1:16 it has no upstream");
+    yaml(
+        "weir.pipelines.a: { listen: 127.0.0.1:0, protocol: http, upstream: 10.0.0.1:80, \
+         limit: z }",
+        "1:88 Throttle: there is no limit `z`",
+    );
     yaml("weir.pipelines.a: { listen: 127.0.0.1:0 }", "1:16 it has no upstream");
 }
 

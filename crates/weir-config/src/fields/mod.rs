@@ -41,11 +41,17 @@ impl<'a, 'l> Fields<'a, 'l> {
         Self { layers, nodes, what, problems }
     }
 
-    /// The fields of the object in field `name`, if it exists. A value or list there is skipped:
-    /// [`Fields::expect`] reports it.
+    /// The fields of the object in field `name`, if it exists. A value or list of the highest layer
+    /// is reported, unless [`Fields::expect`] has done so.
     pub fn below(&mut self, name: &str) -> Option<Fields<'_, 'l>> {
-        let found = self.nodes.iter().filter_map(|node| child(*node, name));
-        let nodes: Vec<_> = found.filter(|node| Shape::Map.misfit(*node).is_none()).collect();
+        let mut nodes: Vec<_> = self.nodes.iter().filter_map(|node| child(*node, name)).collect();
+        if let Some(misfit) = nodes.first().and_then(|node| Shape::Map.misfit(*node)) {
+            let at = Some(misfit.at);
+            if self.problems.iter().all(|known| known.at != at) {
+                self.wrong(misfit.at, misfit.message(name), "write its fields below it");
+            }
+        }
+        nodes.retain(|node| Shape::Map.misfit(*node).is_none());
         if nodes.is_empty() {
             return None;
         }

@@ -33,8 +33,10 @@ pub(super) fn table(
     let route = match compiler.compile(&definition, 0) {
         Ok(route) => route,
         Err(problems) => {
+            // Of the filters, only the limit is written by somebody.
+            let at = fields.node("limit").map_or(fields.at(), |node| node.span());
             for problem in problems {
-                fields.wrong(fields.at(), problem.message, problem.help);
+                fields.wrong(at, problem.message, problem.help);
             }
             return None;
         }

@@ -211,7 +211,7 @@ impl Reading<'_, '_> {
         let limit_name = self.limit_name();
         let limit = match protocol {
             // In HTTP pipelines the limit is a filter of the route.
-            Some(Protocol::Http(_)) => None,
+            _ if name == "http" => None,
             _ => self.limit(),
         };
         let found = self.fields.problems.get(before..).unwrap_or_default();

@@ -260,10 +260,10 @@ impl Reading<'_> {
             let help = "give each module of a pipeline a name of its own".to_owned();
             self.wrong(section.at, format!("this pipeline has a module `{name}` already"), help);
         }
-        self.modules.push(Named { section: name.to_owned(), module: module.name, at: named.at });
-        if let Some(protocol) = module.protocol {
-            self.protocol(tree, pipeline, protocol, named);
+        if module.protocol.is_some_and(|protocol| !self.speaks(tree, pipeline, protocol, named)) {
+            return;
         }
+        self.modules.push(Named { section: name.to_owned(), module: module.name, at: named.at });
         if module.name == "tap" && section.entries.iter().all(|entry| entry.key != "limit") {
             let help = "write how many it admits per second: `limit = 500`".to_owned();
             self.wrong(section.at, "this `tap` has no `limit`".to_owned(), help);
@@ -278,19 +278,21 @@ impl Reading<'_> {
         }
     }
 
-    /// The protocol that a module implies.
-    fn protocol(&mut self, tree: &mut Tree, pipeline: &str, protocol: &str, named: &Entry) {
+    /// Sets the protocol that a module implies; whether the pipeline has no other.
+    fn speaks(&mut self, tree: &mut Tree, pipeline: &str, protocol: &str, named: &Entry) -> bool {
         let known = self.set.iter().find(|(key, _)| key::same(key, "protocol"));
         match known.map(|(_, known)| known.clone()) {
-            Some(known) if known == protocol => {}
+            Some(known) if known == protocol => true,
             Some(known) => {
                 let message = format!("`{}` is not for `{known}`, which this is", named.value);
                 let help = "write a pipeline for each protocol".to_owned();
                 self.wrong(named.at, message, help);
+                false
             }
             None => {
                 self.set.push(("protocol".to_owned(), protocol.to_owned()));
                 self.put(tree, pipeline, "protocol", protocol, named.at);
+                true
             }
         }
     }
