@@ -23,6 +23,7 @@ use crate::http::buffers::ReadBuffer;
 /// Messages of one client that may wait for their turn, and for their answers; beyond, it is not
 /// read from.
 const WAITING_MAX: usize = 256;
+const WAITING_BYTES_MAX: usize = 1024 * 1024;
 const UNANSWERED_MAX: usize = 4_096;
 /// Messages in a row before others have their turn.
 const TURN_MAX: usize = 128;
@@ -48,6 +49,7 @@ pub(super) async fn serve(
         client,
         upstream,
         waiting: VecDeque::new(),
+        waiting_bytes: 0,
         unanswered: VecDeque::new(),
         pairs: settings.refusal.is_some() || limit.is_some_and(|limit| limit.valve.holds()),
         counters,
@@ -67,6 +69,7 @@ struct Frames<'a> {
     client: End,
     upstream: End,
     waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
     /// Messages that were forwarded or rejected and await a response, in order of arrival.
     unanswered: VecDeque<Unanswered>,
     /// Whether responses are parsed one by one.
@@ -76,9 +79,16 @@ struct Frames<'a> {
 
 /// A message that is not at its turn.
 struct Waiting {
-    /// `None` if the message may pass and only waits for those in front of it.
-    place: Option<Place>,
+    turn: Turn,
     message: Vec<u8>,
+}
+
+/// What becomes of a message once those in front of it are gone.
+enum Turn {
+    Passes,
+    /// The limit decides.
+    Comes(Place),
+    Refused,
 }
 
 /// A message that is to be answered.
@@ -127,6 +137,7 @@ impl Frames<'_> {
         let takes = self.upstream.has_room()
             && self.client.has_room()
             && self.waiting.len() < WAITING_MAX
+            && self.waiting_bytes < WAITING_BYTES_MAX
             && self.unanswered.len() < UNANSWERED_MAX;
         if !takes {
             return Ok(moved);
@@ -162,11 +173,24 @@ impl Frames<'_> {
         let ruling = self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer));
         match ruling {
             Ruling::Pass if self.waiting.is_empty() => self.send(message),
-            Ruling::Pass => self.waiting.push_back(Waiting { place: None, message }),
-            Ruling::Wait(place) => self.waiting.push_back(Waiting { place: Some(place), message }),
+            Ruling::Pass => self.wait(Turn::Passes, message),
+            Ruling::Wait(place) => self.wait(Turn::Comes(place), message),
+            Ruling::Refused if self.is_ordered() && !self.waiting.is_empty() => {
+                self.wait(Turn::Refused, message);
+            }
             Ruling::Refused => self.refuse(&message)?,
         }
         Ok(())
+    }
+
+    /// Whether responses and refusals must leave in the order of the messages.
+    fn is_ordered(&self) -> bool {
+        self.settings.refusal.is_some() && self.settings.requests.correlation.is_none()
+    }
+
+    fn wait(&mut self, turn: Turn, message: Vec<u8>) {
+        self.waiting_bytes += message.len();
+        self.waiting.push_back(Waiting { turn, message });
     }
 
     /// Sends the messages whose turn has come, in order of arrival.
@@ -175,14 +199,16 @@ impl Frames<'_> {
         while self.upstream.has_room()
             && let Some(first) = self.waiting.front_mut()
         {
-            let passes = match &mut first.place {
-                None => true,
-                Some(place) => match place.poll(cx) {
+            let passes = match &mut first.turn {
+                Turn::Passes => true,
+                Turn::Refused => false,
+                Turn::Comes(place) => match place.poll(cx) {
                     Poll::Ready(passes) => passes,
                     Poll::Pending => break,
                 },
             };
             let Some(first) = self.waiting.pop_front() else { break };
+            self.waiting_bytes -= first.message.len();
             match passes {
                 true => self.send(first.message),
                 false => self.refuse(&first.message)?,

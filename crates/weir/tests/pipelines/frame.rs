@@ -1,9 +1,11 @@
 //! Messages with a length, byte by byte.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use weir_testkit::{Gateway, PATIENCE};
 
 use super::{gateway, ini, status, until, widen_once_it_is_short};
@@ -113,6 +115,65 @@ async fn over_the_limit_there_is_an_answer_too() {
     assert_eq!(status(&gateway, "f").await["counts"]["limited"], 1);
     client.write_all(&message(3, "c")).await.expect("sent");
     assert_eq!(read(&mut client).await, Some(message(3, "c")), "the place is free again");
+}
+
+/// An upstream that returns all bytes, but none before `go`.
+async fn hesitant(go: Arc<Notify>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("its address");
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        go.notified().await;
+        let (mut read, mut write) = stream.split();
+        tokio::io::copy(&mut read, &mut write).await
+    });
+    address
+}
+
+#[tokio::test]
+async fn without_a_key_refusals_keep_the_order() {
+    let go = Arc::new(Notify::new());
+    let gateway = gateway(&format!(
+        "- id: f\n  protocol: frame\n  listen: 127.0.0.1:0\n  upstream: {}\n  limit: one\n  \
+         frame: {{ kind: fixed, size: 4, refusal: NOPE }}\n\
+         weir.limits: {{ one: {{ concurrency: 1, queue: 1 }} }}\n",
+        hesitant(Arc::clone(&go)).await
+    ));
+    let mut client = connect(&gateway).await;
+    client.write_all(b"AAA1AAA2AAA3AAA4").await.expect("sent");
+    until(&gateway, "f", |found| found["counts"]["messages"] == 4).await;
+    go.notify_one();
+    let mut got = [0; 16];
+    let read = tokio::time::timeout(PATIENCE, client.read_exact(&mut got)).await;
+    read.expect("in time").expect("all answers");
+    assert_eq!(String::from_utf8_lossy(&got), "AAA1AAA2NOPENOPE");
+}
+
+#[tokio::test]
+async fn waiting_messages_are_bounded_in_bytes_and_none_is_lost() {
+    let go = Arc::new(Notify::new());
+    let gateway = gateway(&format!(
+        "- id: f\n  protocol: frame\n  listen: 127.0.0.1:0\n  upstream: {}\n  limit: one\n  \
+         frame: {{ kind: fixed, size: 500000, max: 1MB }}\n\
+         weir.limits: {{ one: {{ concurrency: 1, queue: 100, max-wait: 1h }} }}\n",
+        hesitant(Arc::clone(&go)).await
+    ));
+    let (mut read, mut write) = connect(&gateway).await.into_split();
+    let sent: Vec<u8> = (0..16_u8).flat_map(|n| vec![n; 500_000]).collect();
+    let bytes = sent.clone();
+    let sending = tokio::spawn(async move { write.write_all(&bytes).await });
+    // One is in service; three make up the megabyte that may wait.
+    until(&gateway, "f", |found| found["counts"]["messages"].as_u64() >= Some(2)).await;
+    for _ in 0..50 {
+        let messages = status(&gateway, "f").await["counts"]["messages"].as_u64();
+        assert!(messages <= Some(4), "{messages:?}");
+    }
+    go.notify_one();
+    let mut got = vec![0; sent.len()];
+    let all = tokio::time::timeout(PATIENCE, read.read_exact(&mut got)).await;
+    all.expect("in time").expect("all answers");
+    assert!(got == sent);
+    sending.await.expect("a task").expect("all sent");
 }
 
 #[tokio::test]
