@@ -51,13 +51,12 @@ const FORMS: [(&str, ReadForm, &str); 3] = [
 /// Reads `tenant`.
 pub(super) fn rules(fields: &mut Fields<'_, '_>) -> TenantRules {
     let mut rules = TenantRules::default();
-    let is_map = fields.node("tenant").is_none_or(|node| node.kind() == Kind::Map);
-    let Some(mut below) = fields.below("tenant") else { return rules };
-    if !is_map {
+    if let Some(node) = fields.node("tenant").filter(|node| node.kind() != Kind::Map) {
         let help = format!("write one of {}", FORMS.map(|(_, _, example)| example).join(", "));
-        below.wrong(below.at(), "it does not say where a request names its tenant", help);
+        fields.wrong(node.span(), "it does not say where a request names its tenant", help);
         return rules;
     }
+    let Some(mut below) = fields.below("tenant") else { return rules };
     below.only(&["header", "host", "path", "tenants-max", "definitions-max", "bytes-max"]);
     for (name, read, example) in FORMS {
         let Some(written) = below.text(name) else { continue };
