@@ -16,6 +16,7 @@ use crate::worker::Worker;
 /// is not lost to a reset (RFC 9112 section 9.6).
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
 /// Gives back what a request used, which is nothing if it panicked; returns whether another may
 /// follow.
 pub(super) async fn end(

@@ -178,13 +178,9 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes `carry`: content that travels with its head, unless it has to wait for bandwidth.
+    /// Decodes `carry`: the part of a body that travels in one write with its head.
     pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
-            return Ok(());
-        }
-        if self.pace.is_some() {
-            carry.keep();
             return Ok(());
         }
         let result = self.decode(carry.as_slice());

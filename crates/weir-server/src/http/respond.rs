@@ -99,7 +99,14 @@ fn begin(
     protect(outgoing.snapshot.security.as_deref(), &mut x.response);
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;
-    let fault = x.download.fill(&mut upstream.carry).err();
+    // What has to wait for bandwidth is taken bit by bit. A request is not: it may be sent again.
+    let fault = match x.download.pace {
+        None => x.download.fill(&mut upstream.carry).err(),
+        Some(_) => {
+            upstream.carry.keep();
+            None
+        }
+    };
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
     let (deadline, upload_over) = (ExchangeDeadline::progress_only(), x.upload.is_done());

@@ -1,7 +1,7 @@
 //! Bodies that wait for their bandwidth.
 
 use serde_json::json;
-use weir_testkit::{Answer, Client, Origin};
+use weir_testkit::{Answer, Origin};
 
 use super::{begin, change, gateway, get, limit, until, until_more};
 
@@ -30,25 +30,17 @@ async fn bodies_wait_for_their_bandwidth_both_ways() {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_with_its_head_waits_for_its_bandwidth() {
+async fn a_response_that_comes_with_its_head_waits_for_its_bandwidth() {
     let body = "y".repeat(50_000);
     let sent = body.clone();
     let origin = Origin::answering(move |_| Answer::status(200, &[], &sent)).await;
     let gateway = gateway(&origin, "Throttle=big", "weir.limits:\n  big: { bandwidth: 2KB/s }");
-    let post = format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n{body}");
-    for request in ["GET /a HTTP/1.1\r\nHost: a\r\n\r\n", &post] {
-        assert_eq!(change(&gateway, "big", json!({ "bandwidth": "2KB/s" })).await.status, 200);
-        let counts = limit(&gateway, "big").await;
-        let count = |name: &str| counts[name].as_u64().expect("a number");
-        let mut client = Client::connect(gateway.address()).await;
-        client.send(request).await;
-        until_more(&gateway, "big", "bandwidthWaits", count("bandwidthWaits")).await;
-        let moved = limit(&gateway, "big").await["movedBytes"].as_u64().expect("a number");
-        assert!(moved - count("movedBytes") < 50_000, "{moved}");
-        assert_eq!(change(&gateway, "big", json!({ "bandwidth": "1GB/s" })).await.status, 200);
-        assert_eq!(client.read_response().await.text(), body);
-    }
-    assert_eq!(origin.requests().last().map(|one| one.body.len()), Some(50_000));
+    let mut client = begin(&gateway, "GET /a HTTP/1.1\r\nHost: a").await;
+    until_more(&gateway, "big", "bandwidthWaits", 0).await;
+    let moved = limit(&gateway, "big").await["movedBytes"].as_u64();
+    assert!(moved < Some(50_000), "{moved:?}");
+    assert_eq!(change(&gateway, "big", json!({ "bandwidth": "1GB/s" })).await.status, 200);
+    assert_eq!(client.read_response().await.text(), body);
 }
 
 #[tokio::test]
