@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::settings::LimitSettings;
+use crate::shards::{KEYS_MAX, hand};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Unused bandwidth of up to this time may be used at once.
@@ -17,9 +18,6 @@ const CREDIT_NS: u64 = 100_000_000;
 const RESERVED_PER_SECOND: u64 = 20;
 const RESERVED_BYTES_MIN: u64 = 1_024;
 const RESERVED_BYTES_MAX: u64 = 64 * 1024;
-/// Keys that have a bandwidth of their own at most; others share [`SHARDS`] of them.
-const KEYS_MAX: usize = 65_536;
-const SHARDS: u64 = 1_024;
 /// Keys that are kept without a look at whether they are still used.
 const TIDY_MIN: usize = 1_024;
 
@@ -117,7 +115,11 @@ impl Bandwidth {
             meters.tidy(now_ns);
         }
         if meters.by_key.len() >= KEYS_MAX {
-            key = (hash % SHARDS, way);
+            let until = |slot: &u64| {
+                meters.by_key.get(&(*slot, way)).map_or(0, |one| one.0.load(Ordering::Relaxed))
+            };
+            // The share of its hand that is free first.
+            key = (hand(hash).into_iter().min_by_key(until).unwrap_or(hash), way);
         }
         Arc::clone(meters.by_key.entry(key).or_default())
     }

@@ -109,8 +109,9 @@ impl Schedule {
                 self.anchor_ns.saturating_add(time)
             }
             Mode::Window => {
-                let windows = count / self.rate.of_a_second();
-                self.anchor_ns.saturating_add(windows.saturating_mul(SECOND_NS))
+                // All whose turn is within a second pass at its start.
+                let time_ns = self.rate.time_of(count);
+                self.anchor_ns.saturating_add(time_ns - time_ns % SECOND_NS)
             }
         }
     }

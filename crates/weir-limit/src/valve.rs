@@ -1,10 +1,11 @@
 //! A limit with its queue.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod counts;
+mod keys;
 
 pub use self::counts::{Counts, WAIT_BOUNDS_MS};
 use crate::adaptive::{Adaptive, Ended};
@@ -14,6 +15,7 @@ use crate::express::Express;
 use crate::queue::{Comer, Key, Queue};
 use crate::schedule::{Gait, Schedule};
 use crate::settings::{Concurrency, LimitSettings, Order};
+use crate::top_keys::TopKeys;
 
 /// A limit, shared by all workers and kept over reloads.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub struct Valve {
     holds: AtomicBool,
     bandwidth: Arc<Bandwidth>,
     express: Express,
+    /// Hash of the key whose name is to be told; 0 is none.
+    nameless: AtomicU64,
     core: Mutex<Core>,
 }
 
@@ -38,6 +42,7 @@ struct Core {
     /// Bytes that the waiting requests hold.
     held_bytes: u64,
     counts: Counts,
+    top: TopKeys,
 }
 
 #[derive(Debug)]
@@ -55,6 +60,7 @@ impl Valve {
             holds: AtomicBool::new(settings.concurrency.is_some()),
             bandwidth: Arc::new(Bandwidth::new(&settings)),
             express: Express::new(),
+            nameless: AtomicU64::new(0),
             core: Mutex::new(Core::new(settings)),
         };
         valve.with(|_| ());
@@ -110,7 +116,11 @@ impl Valve {
     pub fn arrive(&self, arrival: Arrival, now_ns: u64) -> Admission {
         match self.express.pass(arrival.cost.max(1), now_ns) {
             true => Admission::Pass,
-            false => self.with(|core| core.arrive(arrival, now_ns)),
+            false => self.with(|core| {
+                let admission = core.arrive(arrival, now_ns);
+                self.nameless.store(core.top.nameless(), Ordering::Relaxed);
+                admission
+            }),
         }
     }
 
@@ -266,6 +276,7 @@ impl Core {
             expiries: Expiries::new(),
             held_bytes: 0,
             counts: Counts::default(),
+            top: TopKeys::default(),
         }
     }
 
@@ -298,10 +309,7 @@ impl Core {
         self.settings = settings;
     }
 
-    fn arrive(&mut self, mut arrival: Arrival, now_ns: u64) -> Admission {
-        if self.settings.order == Order::Fifo {
-            arrival.key = Key::default();
-        }
+    fn arrive(&mut self, arrival: Arrival, now_ns: u64) -> Admission {
         let is_empty = self.queue.len() == 0;
         if is_empty && let Some(schedule) = &mut self.schedule {
             schedule.rest(now_ns);
@@ -315,10 +323,15 @@ impl Core {
         // both.
         let class = u64::from(arrival.class.min(CLASSES - 1));
         let rank = now_ns.saturating_add(self.settings.ageing_ns.saturating_mul(class));
-        let comer = Comer { key: arrival.key, cost, rank };
+        let key = match self.settings.order {
+            Order::Fifo => Key::default(),
+            Order::Fair => arrival.key,
+        };
+        let comer = Comer { key, cost, rank };
         let ahead = self.queue.ahead(comer);
         let wait_ns = self.schedule.as_ref().map(|s| s.at(ahead).saturating_sub(now_ns));
         let reason = self.refusal(wait_ns, &arrival);
+        self.top.add(arrival.key.hash, reason.is_some());
         if !self.settings.enforce {
             self.counts.shadowed += 1;
             // A request that would be refused takes no turn from those behind it.

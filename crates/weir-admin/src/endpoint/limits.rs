@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir_control::Control;
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
-use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
+use weir_limit::{Concurrency, Counts, KeyCounts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::describe::{BodySpec, Endpoint, Parameter, operation, read, write};
 use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
@@ -169,6 +169,11 @@ fn shown(valve: &Valve) -> Value {
             + counts.refused_flushed,
         "cancelled": counts.cancelled,
         "shadowed": counts.shadowed,
+        "topKeys": valve.top_keys().into_iter().map(|key| json!({
+            "key": key.name,
+            "waited": key.waited,
+            "refused": key.refused,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -209,14 +214,17 @@ const ROWS: &[Row] = &[
 
 /// Metrics of all limits in the Prometheus text format; nothing without limits.
 pub fn limits_prometheus(control: &Control) -> String {
+    let valves = valves(control);
     let counts: Vec<(String, Counts)> =
-        valves(control).iter().map(|valve| (label(valve.name()), valve.counts())).collect();
-    if counts.is_empty() { String::new() } else { metrics_of(&counts) }
+        valves.iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+    let keys: Vec<(String, Vec<KeyCounts>)> =
+        valves.iter().map(|valve| (label(valve.name()), valve.top_keys())).collect();
+    if counts.is_empty() { String::new() } else { metrics_of(&counts) + &metrics_of_keys(&keys) }
 }
 
 /// Name, type and meaning of every metric of a limit, without values: for the reference.
 pub fn limits_metrics() -> String {
-    metrics_of(&[])
+    metrics_of(&[]) + &metrics_of_keys(&[])
 }
 
 fn metrics_of(counts: &[(String, Counts)]) -> String {
@@ -248,6 +256,33 @@ fn metrics_of(counts: &[(String, Counts)]) -> String {
     seconds(&mut out, counts, ("late_max", help), |counts| Some(counts.late_max_ns));
     let help = "Time that a request takes when the upstream is not busy.";
     seconds(&mut out, counts, ("baseline", help), |counts| counts.baseline_ns);
+    out
+}
+
+/// The keys that a limit holds back most; a key has its rows as long as it is one of them.
+fn metrics_of_keys(keys: &[(String, Vec<KeyCounts>)]) -> String {
+    type Row = (&'static str, &'static str, fn(&KeyCounts) -> u64);
+    const ROWS: [Row; 2] = [
+        ("waited", "Requests that waited, of the ten keys that are held back most.", |key| {
+            key.waited
+        }),
+        (
+            "refused",
+            "Requests refused on arrival, of the ten keys that are held back most.",
+            |key| key.refused,
+        ),
+    ];
+    let mut out = String::new();
+    for (name, help, read) in ROWS {
+        let name = format!("weir_limit_key_{name}_total");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
+        for (limit, keys) in keys {
+            for key in keys {
+                let (text, count) = (label(&key.name), read(key));
+                let _ = writeln!(out, "{name}{{limit=\"{limit}\",key=\"{text}\"}} {count}");
+            }
+        }
+    }
     out
 }
 

@@ -10,7 +10,8 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
 use crate::context::{FilterError, RequestContext, Verdict};
-use crate::limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weight, ticket};
+use crate::key_source::KeySource;
+use crate::limits::{LIMIT_FIELDS, LimitDefinition, set_limit, set_weight, ticket};
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
