@@ -72,6 +72,14 @@ impl LimitDefinition {
     /// change, which knows no key, skips this.
     pub fn contradiction_of_keys(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let is_fair = self.settings.order == Order::Fair;
+        if self.settings.per_key && self.key == KeySource::None {
+            let what = "`per-key` gives each key the limit for itself, and the limit has no `key`";
+            return Some(("per-key", what, "set `key`, such as `key: ip`, or remove `per-key`"));
+        }
+        if self.settings.per_key && is_fair {
+            let what = "`order: fair` is for keys that share a limit, and `per-key` separates them";
+            return Some(("order", what, "remove one of the two"));
+        }
         if is_fair && self.key == KeySource::None {
             let what = "`order: fair` gives each key its turn, and the limit has no `key`";
             return Some(("order", what, "set `key`, such as `key: ip`, or remove `order`"));
@@ -149,7 +157,7 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             let rate = Rate::parse(text).map_err(|why| format!("`{text}` is not a rate: {why}"))?;
             settings.rate = Some(rate);
         }
-        "mode" | "order" | "enforce" | "fields" => return choose(limit, name, text),
+        "mode" | "order" | "per-key" | "enforce" | "fields" => return choose(limit, name, text),
         "burst" => settings.burst = whole(1)?,
         "concurrency" => {
             settings.concurrency = Some(match text {
@@ -207,9 +215,9 @@ fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), Str
         ("order", "fifo") => settings.order = Order::Fifo,
         ("order", "fair") => settings.order = Order::Fair,
         ("order", _) => return Err(format!("`{text}` is neither fifo nor fair")),
-        ("enforce", "true") => settings.enforce = true,
-        ("enforce", "false") => settings.enforce = false,
-        ("enforce", _) => return Err(format!("`{text}` is neither true nor false")),
+        ("enforce", "true" | "false") => settings.enforce = text == "true",
+        ("per-key", "true" | "false") => settings.per_key = text == "true",
+        ("enforce" | "per-key", _) => return Err(format!("`{text}` is neither true nor false")),
         (_, "refused") => limit.fields = RateFields::Refused,
         (_, "always") => limit.fields = RateFields::Always,
         (_, "never") => limit.fields = RateFields::Never,
@@ -252,6 +260,7 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "ageing",
     "enforce",
     "key",
+    "per-key",
     "cost",
     "priority",
     "deadline",
@@ -260,7 +269,8 @@ pub const LIMIT_FIELDS: &[&str] = &[
 
 /// The settings that read the request: they belong to a configuration, not to
 /// the limit, which outlives it.
-pub const REQUEST_FIELDS: &[&str] = &["key", "weights", "cost", "priority", "deadline", "fields"];
+pub const REQUEST_FIELDS: &[&str] =
+    &["key", "per-key", "weights", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -291,6 +301,8 @@ mod tests {
         check("queue-bytes", "much", false);
         check("order", "fair", true);
         check("order", "lifo", false);
+        check("per-key", "true", true);
+        check("per-key", "yes", false);
         check("key", "none", true);
         check("key", "header:X-Tenant", true);
         check("key", "path:{id}", true);
@@ -356,6 +368,9 @@ mod tests {
         check(&[("key", "ip"), ("order", "fair")], &["a"], None);
         check(&[("order", "fair")], &["a"], Some("order"));
         check(&[("key", "ip")], &["a"], Some("weights"));
+        check(&[("key", "ip"), ("per-key", "true")], &[], None);
+        check(&[("per-key", "true")], &[], Some("per-key"));
+        check(&[("key", "ip"), ("per-key", "true"), ("order", "fair")], &[], Some("order"));
         for bad in ["0", "-1", "1.5", "99999999999", ""] {
             assert!(set_weight(&mut LimitDefinition::default(), "a", bad).is_err(), "{bad}");
         }

@@ -136,6 +136,15 @@ impl Schedule {
         (due, rested.at(due).saturating_sub(now_ns))
     }
 
+    /// Whether it is as it was made, but for its place on the scale of time.
+    pub fn is_rested(&self, now_ns: u64) -> bool {
+        let mut rested = self.clone();
+        rested.rest(now_ns);
+        rested.taken == 0
+            && rested.warmth_ns == 0
+            && rested.anchor_ns.saturating_add(self.rate.time_of(self.burst - 1)) <= now_ns
+    }
+
     /// Wait of the next request.
     pub fn wait_ns(&self, now_ns: u64) -> u64 {
         self.at(0).saturating_sub(now_ns)

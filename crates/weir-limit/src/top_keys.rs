@@ -1,6 +1,9 @@
 //! The keys that a limit holds back most, in bounded memory: the Space-Saving sketch (Metwally,
 //! Agrawal and El Abbadi, 2005).
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 /// Keys that are watched. A key that is more than this share of all is among them for certain.
 const WATCHED: usize = 64;
 /// Keys that are told.
@@ -16,14 +19,50 @@ const NAME_CHARS_MAX: usize = 64;
 pub struct KeyCounts {
     /// The key, at most 64 characters of it.
     pub name: String,
-    /// Requests that had to wait, or would have had to if the limit were enforced.
+    /// Requests that had to wait, or would have been held back if the limit were enforced.
     pub waited: u64,
-    /// Requests that were refused on arrival, or would have been.
+    /// Requests that were refused on arrival.
     pub refused: u64,
 }
 
+/// The sketch, where several valves share it.
 #[derive(Debug, Default)]
-pub(crate) struct TopKeys {
+pub(crate) struct Top {
+    keys: Mutex<TopKeys>,
+    /// [`TopKeys::nameless`].
+    nameless: AtomicU64,
+}
+
+impl Top {
+    /// Counts a request of a key that is held back; 0 is no key.
+    pub fn add(&self, hash: u64, is_refused: bool) {
+        if hash != 0 {
+            self.with(|keys| keys.add(hash, is_refused));
+        }
+    }
+
+    /// Whether the name of a key is to be told.
+    pub fn wants(&self, hash: u64) -> bool {
+        hash != 0 && self.nameless.load(Ordering::Relaxed) == hash
+    }
+
+    pub fn name(&self, hash: u64, text: &[u8]) {
+        self.with(|keys| keys.name(hash, text));
+    }
+
+    pub fn told(&self) -> Vec<KeyCounts> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).top()
+    }
+
+    fn with(&self, work: impl FnOnce(&mut TopKeys)) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut keys);
+        self.nameless.store(keys.nameless, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+struct TopKeys {
     watched: Vec<Watched>,
     /// The key whose name is asked for; 0 is none.
     nameless: u64,
@@ -50,19 +89,13 @@ impl Watched {
 }
 
 impl TopKeys {
-    /// Counts a request of a key that is held back; 0 is no key.
-    pub fn add(&mut self, hash: u64, is_refused: bool) {
-        let Some(watched) = (hash != 0).then(|| self.place(hash)).flatten() else { return };
+    fn add(&mut self, hash: u64, is_refused: bool) {
+        let Some(watched) = self.place(hash) else { return };
         watched.waited += u64::from(!is_refused);
         watched.refused += u64::from(is_refused);
         if watched.name.is_none() && watched.own().is_multiple_of(ASKED_EACH) {
             self.nameless = hash;
         }
-    }
-
-    /// The key whose name is to be told; 0 is none.
-    pub fn nameless(&self) -> u64 {
-        self.nameless
     }
 
     /// The place of a key: its own, a free one, or that of the key with the lowest count.
@@ -81,7 +114,7 @@ impl TopKeys {
     }
 
     /// Keeps the name of a key, if it is watched.
-    pub fn name(&mut self, hash: u64, text: &[u8]) {
+    fn name(&mut self, hash: u64, text: &[u8]) {
         self.nameless = 0;
         if let Some(watched) = self.watched.iter_mut().find(|watched| watched.hash == hash) {
             let text = String::from_utf8_lossy(text);
@@ -92,7 +125,7 @@ impl TopKeys {
     }
 
     /// Those with the highest counts, in that order.
-    pub fn top(&self) -> Vec<KeyCounts> {
+    fn top(&self) -> Vec<KeyCounts> {
         let mut named: Vec<(&Watched, &str)> =
             self.watched.iter().filter_map(|one| Some((one, one.name.as_deref()?))).collect();
         named.sort_by_key(|(one, _)| std::cmp::Reverse(one.own()));
@@ -111,7 +144,7 @@ mod tests {
 
     fn add(top: &mut TopKeys, hash: u64, is_refused: bool) {
         top.add(hash, is_refused);
-        if top.nameless() == hash {
+        if top.nameless == hash {
             top.name(hash, format!("key {hash}").as_bytes());
         }
     }

@@ -107,11 +107,17 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
     // Pause and flush come before the new settings, so that these admit no request in between.
     if paused == Some(true) {
         valve.pause();
+        valve.of_keys().iter().for_each(|one| one.pause());
     }
-    let flushed = if flush { valve.flush() } else { 0 };
+    let flush_all = || valve.flush() + valve.of_keys().iter().map(|one| one.flush()).sum::<usize>();
+    let flushed = if flush { flush_all() } else { 0 };
     weir_server::set_limits(vec![Setting::Limit(Arc::clone(&valve), limit.settings)]);
     if paused == Some(false) {
-        weir_server::arm_if(&valve, valve.resume(weir_server::now_ns()));
+        let now_ns = weir_server::now_ns();
+        weir_server::arm_if(&valve, valve.resume(now_ns));
+        for one in valve.of_keys() {
+            weir_server::arm_if(&one, one.resume(now_ns));
+        }
     }
     tracing::info!(limit = valve.name(), who = call.who, asked = ?asked, "a limit was changed");
     let mut answer = shown(&valve);
@@ -154,6 +160,8 @@ fn shown(valve: &Valve) -> Value {
         "queue": settings.queue_max,
         "queueBytes": settings.queue_bytes_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
+        "perKey": settings.per_key,
+        "keys": counts.keys,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
         "ageingMs": settings.ageing_ns / 1_000_000,
         "enforce": settings.enforce,
@@ -204,6 +212,7 @@ const ROWS: &[Row] = &[
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
     ("held_bytes", "gauge", "Bytes that waiting requests hold.", |c| vec![("", c.held_bytes)]),
+    ("keys", "gauge", "Keys that have a limit of their own.", |c| vec![("", c.keys as u64)]),
     ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {
         c.concurrency.map(|most| ("", most)).into_iter().collect()
     }),

@@ -88,6 +88,12 @@ GET / HTTP/1.1
              `cookie:NAME`, `host`, `principal` or `path:{variable}`.",
         ),
         optional(
+            "per-key",
+            ArgKind::Text,
+            Some("false"),
+            "`true` gives each key the whole limit for itself.",
+        ),
+        optional(
             "weights",
             ArgKind::Text,
             None,
@@ -306,6 +312,9 @@ impl Behaviour for Throttle {
             all.join(" and "),
             definition.key
         );
+        if settings.per_key {
+            told += ", for each key";
+        }
         if queues {
             let order = match settings.order {
                 Order::Fifo => "fifo",
@@ -397,6 +406,11 @@ mod tests {
         check(
             &[("concurrency", "5"), ("key", "header:X-A"), ("order", "fair"), ("queue", "7")],
             "limit `` holds requests back to 5 at a time; key: header:X-A; order: fair; queue: 7; \
+             max-wait: 30s",
+        );
+        check(
+            &[("rate", "5/s"), ("key", "ip"), ("per-key", "true"), ("queue", "7")],
+            "limit `` holds requests back to 5/s; key: ip, for each key; order: fifo; queue: 7; \
              max-wait: 30s",
         );
         check(

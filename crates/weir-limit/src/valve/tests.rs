@@ -5,8 +5,9 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 
 use super::*;
+use crate::arrival::{Reason, Refusal};
 use crate::rate::Rate;
-use crate::settings::Mode;
+use crate::settings::{Concurrency, Mode, Order};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MS;

@@ -1,8 +1,9 @@
 //! Keys by which requests are counted.
 
+use serde_json::json;
 use weir_testkit::{Client, Origin};
 
-use super::{gateway, get, limit};
+use super::{begin, change, gateway, get, limit, until};
 
 #[tokio::test]
 async fn the_keys_that_are_held_back_most_have_metrics() {
@@ -31,4 +32,39 @@ async fn the_keys_that_are_held_back_most_have_metrics() {
     let shown = limit(&gateway, "slow").await;
     assert_eq!(shown["topKeys"][0]["key"], "ac\"me");
     assert_eq!(shown["topKeys"][0]["waited"], 0);
+}
+
+#[tokio::test]
+async fn each_key_can_have_a_limit_for_itself() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, burst: 2, key: 'header:X-Tenant', \
+                  per-key: true, max-wait: 1000h }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    let head = |tenant: &str| format!("GET /a HTTP/1.1\r\nHost: a\r\nX-Tenant: {tenant}");
+    for tenant in ["gold", "iron", "lead"] {
+        for _ in 0..2 {
+            let get = format!("{}\r\n\r\n", head(tenant));
+            assert_eq!(Client::connect(gateway.address()).await.exchange(get).await.status, 200);
+        }
+    }
+    let mut waiting = [begin(&gateway, &head("gold")).await, begin(&gateway, &head("iron")).await];
+    until(&gateway, "slow", "depth", 2).await;
+    let shown = limit(&gateway, "slow").await;
+    assert_eq!((&shown["keys"], &shown["admitted"]), (&json!(3), &json!(6)), "{shown}");
+    let changed = change(&gateway, "slow", json!({ "rate": "1000/s" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    for client in &mut waiting {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    assert_eq!(
+        change(&gateway, "slow", json!({ "rate": "1/h", "paused": true })).await.status,
+        200
+    );
+    let mut sent_away = begin(&gateway, &head("iron")).await;
+    let mut new = begin(&gateway, &head("new")).await;
+    until(&gateway, "slow", "depth", 2).await;
+    let flushed = change(&gateway, "slow", json!({ "flush": true, "paused": false })).await;
+    assert!(flushed.text().contains("\"flushed\":2"), "{}", flushed.text());
+    assert_eq!(sent_away.read_response().await.status, 429);
+    assert_eq!(new.read_response().await.status, 429);
 }
