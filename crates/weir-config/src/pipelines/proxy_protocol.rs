@@ -40,7 +40,14 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
             below.wrong(below.at(), "everybody could say that they are somebody else", help);
         }
         Some(true) => {}
-        _ => read.from.clear(),
+        Some(false) => read.from.clear(),
+        None => {
+            if let (Some(from), None) = (below.node("from"), below.text("receive")) {
+                let help = "write `receive: true` to accept PROXY headers from these networks, \
+                            or remove `from`";
+                below.wrong(from.key_span(), "`from` is without `receive: true`", help);
+            }
+        }
     }
     read.send = below.value("send", "`v1` or `v2`", |text| match text {
         "v1" => Some(ProxyVersion::V1),
