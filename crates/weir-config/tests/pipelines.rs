@@ -243,6 +243,7 @@ fn networks_of_proxies_need_receive() {
         "proxy-protocol: { from: [ 10.0.0.0/8 ], receive: yes please }",
         "52 `yes please` is not what `receive` takes",
     );
+    with("proxy-protocol: { receive: true, from: '::ffff:10.0.0.0/129' }", "42 is no network");
     let off = "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: 10.0.0.1:80, \
                proxy-protocol: { receive: false, from: 10.0.0.0/8 } }";
     assert_eq!(errors("application.yml", off, Format::Yaml), [""; 0]);

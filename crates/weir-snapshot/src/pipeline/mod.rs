@@ -2,6 +2,7 @@
 
 mod dubbo;
 mod frame;
+mod network;
 mod proxy_protocol;
 mod routes;
 mod socks;
@@ -14,6 +15,7 @@ use weir_limit::Valve;
 
 pub use dubbo::{DubboSettings, Sharing};
 pub use frame::FrameSettings;
+pub use network::network;
 pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub use routes::{Fits, Pattern, PipelineRoute};
 pub use socks::{AddressRule, SocksRules};
