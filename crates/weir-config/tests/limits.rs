@@ -92,6 +92,45 @@ fn a_variable_that_nothing_sets_has_the_outcome_of_its_filter() {
 }
 
 #[test]
+fn a_limit_by_principal_comes_after_the_filter_that_tells_it() {
+    let file = |defaults: &str, filters: &str| {
+        format!(
+            "weir.limits.who: {{ rate: 5/s, key: principal }}\nweir.users.a: b\n\
+             spring.cloud.gateway.server.webflux:\n  default-filters: [{defaults}]\n  routes:\n  - id: r\n    uri: http://h\n    predicates: [Path=/a]\n    \
+             filters:\n    - AddRequestHeader=A, b\n{filters}"
+        )
+    };
+    let check = |defaults: &str, filters: &str, expected: &[&str]| {
+        let text = file(defaults, filters);
+        let found = findings(&text);
+        let told = found.matches("counts all requests as one key, by `principal`").count();
+        assert_eq!(told, usize::from(!expected.is_empty()), "{text}{found}");
+        for part in expected {
+            assert!(found.contains(part), "{text}{found}");
+        }
+    };
+    let (basic, limit) = ("    - BasicAuth\n", "    - Throttle=who\n");
+    let after = "help: put Throttle after `BasicAuth`, which tells the principal";
+    check("", &format!("{limit}{basic}"), &["warning[suspicious]: Throttle", "yml:11:7\n", after]);
+    check("", &format!("{basic}{limit}"), &[]);
+    let nobody = "no filter of the route tells it";
+    check("", limit, &["yml:11:7\n", nobody, "help: put `ApiKey`, `BasicAuth`, or `ForwardAuth`"]);
+    check("BasicAuth", limit, &[]);
+    check("Throttle=who", basic, &["yml:6:", "`BasicAuth` comes after it"]);
+    check("", "    - Throttle=5/s\n", &[]);
+    let own = "    - { name: Throttle, args: { rate: 5/s, key: principal, per-key: true } }\n";
+    check("", own, &["yml:11:15\n", nobody]);
+    let forward = |more: &str| {
+        format!("    - {{ name: ForwardAuth, args: {{ uri: 'http://a', {more} }} }}\n{limit}")
+    };
+    check("", &forward("timeout: 1s"), &["yml:12:7\n", nobody]);
+    check("", &forward("principalHeader: X-User"), &[]);
+    let token = "spring.security.oauth2.resourceserver.jwt.issuer-uri: http://i\n";
+    let found = findings(&(token.to_owned() + &file("", limit)));
+    assert!(!found.contains("by `principal`"), "{found}");
+}
+
+#[test]
 fn a_higher_layer_changes_single_settings_of_a_limit() {
     let check = |variable: (&str, &str), set: &str, file: &str, expected: &[&str]| {
         let variables = vec![(variable.0.to_owned(), variable.1.to_owned())];
