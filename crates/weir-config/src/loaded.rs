@@ -18,7 +18,7 @@ use weir_route::{Beside, NamedArgs, RouteDefinition};
 
 use crate::compile::{Compiler, Options};
 use crate::cors;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, mask_filled_in};
 use crate::imports::{Import, Imports, Outcome, Server};
 use crate::mocks::{self, FileAccess};
 use crate::options;
@@ -243,6 +243,7 @@ impl Loader {
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
         let compiler = compiler.with_pipelines(pipelines);
+        mask_filled_in(&layers, &mut problems);
         self.documents.sources.extend(quoted);
         Loaded {
             settings,

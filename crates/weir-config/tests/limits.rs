@@ -92,12 +92,54 @@ fn a_variable_that_nothing_sets_has_the_outcome_of_its_filter() {
 }
 
 #[test]
+fn the_key_of_a_default_throttle_is_shown() {
+    let file = |args: &str| {
+        format!(
+            "spring.cloud.gateway.server.webflux.default-filters:\n- {{ name: Throttle, args: {{ \
+             key: 'header:X-Api-Key', {args} }} }}\n"
+        )
+    };
+    let found = findings(&file("rate: 0/s"));
+    assert!(found.contains("key: 'header:X-Api-Key', rate: 0/s } }\n"), "{found}");
+    let found = findings(&file("rate: 5/s").replace("header:X-Api-Key", "headr:X-Api-Key"));
+    assert!(found.contains("`headr:X-Api-Key` is not a key: write `none`"), "{found}");
+    let found =
+        findings(&(file("rate: '${db.password}', password: abc") + "db.password: hunter2\n"));
+    assert!(!found.contains("hunter2") && !found.contains("abc"), "{found}");
+}
+
+#[test]
+fn secrets_that_placeholders_fill_in_are_not_shown() {
+    let check = |line: &str, expected: &str| {
+        let found = findings(&format!("db.password: hunter2\nplain: soul\n{line}\n"));
+        let is_shown = found.contains("hunter2") || found.contains("default");
+        assert!(found.contains(expected) && !is_shown, "{found}");
+    };
+    check("weir.limits.a: { rate: 5/s, key: '${plain}' }", "`soul` is not a key");
+    check("weir.limits.a: { rate: 5/s, key: '${db.password}' }", "`******` is not a key");
+    check("weir.limits.a.rate: ${db.password}", "`******` is not a rate");
+    check("weir.limits.a.rate: ${other.password:default}", "`******` is not a rate");
+    let weights = "weir.limits.a: { rate: 5/s, key: ip, weights: { a: '${db.password}' } }";
+    check(weights, "`******` is not a weight");
+    check("weir.key-resolvers.r: ${db.password}", "`******` is not something");
+    let pipeline = |field: &str, expected: &str| {
+        check(&format!("weir.pipelines.p:\n  {field}: 'x,${{db.password}}'"), expected);
+    };
+    pipeline("listen", "`******` is no address");
+    pipeline("upstream", "`******` is no address");
+    pipeline("limit", "`******` is neither a limit nor a rate");
+    pipeline("balance", "`******` is not what `balance` takes");
+    check("weir.upstreams.u: { targets: 'h:1', balance: '${db.password}' }", "`******`");
+}
+
+#[test]
 fn a_limit_by_principal_comes_after_the_filter_that_tells_it() {
     let file = |defaults: &str, filters: &str| {
         format!(
             "weir.limits.who: {{ rate: 5/s, key: principal }}\nweir.users.a: b\n\
-             spring.cloud.gateway.server.webflux:\n  default-filters: [{defaults}]\n  routes:\n  - id: r\n    uri: http://h\n    predicates: [Path=/a]\n    \
-             filters:\n    - AddRequestHeader=A, b\n{filters}"
+             spring.cloud.gateway.server.webflux:\n  default-filters: [{defaults}]\n  \
+             routes:\n  - id: r\n    uri: http://h\n    predicates: [Path=/a]\n    filters:\n    \
+             - AddRequestHeader=A, b\n{filters}"
         )
     };
     let check = |defaults: &str, filters: &str, expected: &[&str]| {
