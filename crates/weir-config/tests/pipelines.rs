@@ -154,6 +154,23 @@ fn one_mistake_is_reported_once() {
 }
 
 #[test]
+fn a_configuration_without_pipelines_says_so() {
+    yaml("weir.pipelines:\n", "1:6 `weir.pipelines` has no pipeline; write `front: {");
+    yaml("server.port: 0\nweir:\n  pipelines: []\n", "3:3 `weir.pipelines` has no pipeline");
+    for text in ["", "# nothing yet\n\n"] {
+        ini(text, "1:1 this file has no pipeline; write `[pipeline.NAME]` with `listen");
+    }
+    ini(PROXY, "1:1 this module is part of no pipeline");
+}
+
+#[test]
+fn a_misspelt_field_is_not_missing_too() {
+    yaml("weir.pipelines.a: { listn: 127.0.0.1:0, upstream: 10.0.0.1:80 }", "1:21 no `listn`");
+    yaml("weir.pipelines.a: { listen: 127.0.0.1:0, upstrem: 10.0.0.1:80 }", "1:42 no `upstrem`");
+    ini(&format!("{OPEN}{PROXY}").replace("listen", "listne"), "2:10 there is no `listne`");
+}
+
+#[test]
 fn settings_without_a_value_are_as_if_missing() {
     for line in
         ["limit:", "limit: \"\"", "timeouts:", "proxy-protocol: \"\"", "routes: []", "balance: ~"]

@@ -124,6 +124,7 @@ fn written<'l>(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(String, Vec<Node<'l>>)> {
     let mut all: Vec<(String, Vec<Node<'l>>)> = Vec::new();
+    let before = problems.len();
     let mut has_list = false;
     for node in layers.all(NAME) {
         if node.kind() == Kind::Scalar && node.text().is_some_and(|text| !text.trim().is_empty()) {
@@ -163,12 +164,17 @@ fn written<'l>(
             }
         }
     }
+    if let (Some(node), true) = (layers.find(NAME), all.is_empty() && problems.len() == before) {
+        let found = Diagnostic::new(Code::Suspicious, format!("`{NAME}` has no pipeline"));
+        problems.push(found.at(node.key_span()).help(PIPELINE));
+    }
     all
 }
 
+const PIPELINE: &str = "write `front: { listen: 0.0.0.0:8080, upstream: 10.0.0.1:80 }`";
+
 fn wrong_shape(node: Node<'_>, message: String) -> Diagnostic {
-    let help = "write `front: { listen: 0.0.0.0:8080, upstream: 10.0.0.1:80 }`";
-    Diagnostic::new(Code::InvalidValue, message).at(node.span()).help(help)
+    Diagnostic::new(Code::InvalidValue, message).at(node.span()).help(PIPELINE)
 }
 
 struct Reading<'a, 'l> {
@@ -245,7 +251,9 @@ impl Reading<'_, '_> {
         self.useless(name);
         if !has_way && name != "socks" {
             let at = self.fields.at();
-            missing(&mut self.fields, at);
+            if !self.fields.misspells("upstream", FIELDS) {
+                missing(&mut self.fields, at);
+            }
             return None;
         }
         match name {
@@ -343,6 +351,7 @@ fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
     let mut all = Vec::new();
     let texts = fields.texts("listen");
     if texts.is_empty()
+        && !fields.misspells("listen", FIELDS)
         && fields.node("listen").is_none_or(|node| Shape::Values.misfit(node).is_none())
     {
         let at = fields.at();
