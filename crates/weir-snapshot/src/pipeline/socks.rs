@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::reach::is_link_local;
 use crate::secret::Secret;
@@ -39,7 +39,9 @@ impl AddressRule {
         let net = net.strip_prefix('[').and_then(|net| net.strip_suffix(']')).unwrap_or(net);
         let net = match net {
             "*" => None,
-            net => Some(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?),
+            net => {
+                Some(canonical(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?))
+            }
         };
         let ports = match ports {
             None | Some("*") => Vec::new(),
@@ -52,6 +54,17 @@ impl AddressRule {
     pub fn holds(&self, address: SocketAddr) -> bool {
         self.net.is_none_or(|net| net.contains(&address.ip().to_canonical()))
             && (self.ports.is_empty() || self.ports.iter().any(|one| one.contains(&address.port())))
+    }
+}
+
+/// The IPv4 network that an IPv6 network of mapped addresses stands for; others as they are.
+fn canonical(net: IpNet) -> IpNet {
+    let prefix = net.prefix_len().checked_sub(96);
+    match (net.addr().to_canonical(), prefix) {
+        (IpAddr::V4(ip), Some(prefix)) if net.addr().is_ipv6() => {
+            Ipv4Net::new(ip, prefix).map_or(net, IpNet::V4)
+        }
+        _ => net,
     }
 }
 
@@ -116,6 +129,10 @@ mod tests {
             ("[2001:db8::/32]:53", "[2001:db8::1]:53", true),
             ("2001:db8::/32", "[2001:db8::1]:99", true),
             ("127.0.0.0/8", "[::ffff:127.0.0.1]:1", true),
+            ("::ffff:127.0.0.0/104", "127.0.0.1:1", true),
+            ("[::ffff:127.0.0.0/104]:1", "[::ffff:127.1.2.3]:1", true),
+            ("::ffff:10.0.0.1", "10.0.0.1:1", true),
+            ("::ffff:10.0.0.0/104", "127.0.0.1:1", false),
         ] {
             let found = AddressRule::parse(rule).expect(rule).holds(address.parse().unwrap());
             assert_eq!(found, holds, "{rule} {address}");
