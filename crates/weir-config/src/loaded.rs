@@ -242,12 +242,11 @@ impl Loader {
             beside: self.documents.beside,
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
-        let compiler = compiler.with_pipelines(pipelines);
         mask_filled_in(&layers, &mut problems);
         self.documents.sources.extend(quoted);
         Loaded {
             settings,
-            compiler: Arc::new(compiler),
+            compiler: Arc::new(compiler.with_pipelines(pipelines)),
             default_filters,
             profiles,
             diagnostics: problems,

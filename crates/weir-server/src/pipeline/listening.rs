@@ -84,7 +84,7 @@ struct Entry {
 async fn serve(worker: Rc<Worker>, opening: Opening) {
     let Opening { listener, serves, current, counters, drain, stopped, listening } = opening;
     let beside = match serves {
-        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters.traffic)),
+        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters)),
         Serves::Stream => None,
     };
     let links = Rc::default();

@@ -18,6 +18,7 @@ mod socks;
 mod tcp;
 mod turn;
 
+pub(crate) use counters::PipelineCounters;
 pub use dubbo::DUBBO_CALL_MS_MAX;
 pub(crate) use listening::{Order, take_orders};
 pub(crate) use set::PipelineSet;

@@ -117,9 +117,10 @@ mod tests {
             ("[2001:db8::/32]:53", "[2001:db8::1]:53", true),
             ("2001:db8::/32", "[2001:db8::1]:99", true),
             ("127.0.0.0/8", "[::ffff:127.0.0.1]:1", true),
-            ("::ffff:10.0.0.0/104", "10.1.2.3:9", true),
-            ("[::ffff:10.0.0.0/104]:80", "[::ffff:10.1.2.3]:80", true),
-            ("[::ffff:10.0.0.0/104]:80", "11.1.2.3:80", false),
+            ("::ffff:127.0.0.0/104", "127.0.0.1:1", true),
+            ("[::ffff:127.0.0.0/104]:1", "[::ffff:127.1.2.3]:1", true),
+            ("::ffff:10.0.0.1", "10.0.0.1:1", true),
+            ("::ffff:10.0.0.0/104", "127.0.0.1:1", false),
         ] {
             let found = AddressRule::parse(rule).expect(rule).holds(address.parse().unwrap());
             assert_eq!(found, holds, "{rule} {address}");

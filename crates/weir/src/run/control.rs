@@ -97,8 +97,9 @@ pub async fn reload(
     };
     let reloaded = control.reload(loaded, why.to_owned()).await;
     reloaded.map_err(|refusal| refused(format!("{refusal:?}")))?;
-    let routes = control.published().load().index.len();
-    tracing::info!(routes, "reloaded");
+    let published = control.published().load();
+    let (routes, pipelines) = (published.index.len(), published.pipelines.len());
+    tracing::info!(routes, pipelines, "reloaded");
     let own = Arc::clone(registries);
     let applied = tokio::task::spawn_blocking(move || {
         let changed = own.accept(said);

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use weir_testkit::{Gateway, PATIENCE};
 
-use super::{gateway, status, until, widen_once_it_is_short};
+use super::{gateway, get, status, until, widen_once_it_is_short};
 
 pub(super) const REQUEST: u8 = 0xc2;
 pub(super) const ONE_WAY: u8 = 0x82;
@@ -287,4 +287,27 @@ async fn what_is_no_dubbo_is_closed_and_counted() {
         assert!(rest.is_empty(), "{rest:?}");
     }
     until(&gateway, "d", |found| found["counts"]["broken"] == 3 && found["active"] == 0).await;
+}
+
+#[tokio::test]
+async fn heartbeats_are_answered_however_many_calls_wait() {
+    let limit = "  limit: slow\nweir.limits.slow: { rate: 1/h, max-wait: 1000h, queue: 600 }";
+    let gateway = gateway(&config(&[provider("a", 1).await], limit));
+    let mut client = connect(&gateway).await;
+    let say = |id| call(REQUEST, id, "org.demo.Hello", "say");
+    assert_eq!(ask(&mut client, &say(1)).await.status, 20);
+    // Those wait, and hold more than a megabyte.
+    for id in 2..=601 {
+        let mut large = say(id);
+        large.body.resize(4_096, b'Z');
+        client.write_all(&large.bytes()).await.expect("sent");
+    }
+    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 7_000)).await;
+    assert_eq!((beat.flags, beat.id), (0x22, 7_000));
+    let refused = ask(&mut client, &say(602)).await;
+    assert_eq!((refused.status, refused.id), (100, 602), "the queue of the limit is full");
+    let limit = get(gateway.admin(), "/actuator/gateway/limits/slow").await.text();
+    let limit: serde_json::Value = serde_json::from_str(&limit).expect("JSON");
+    assert_eq!(limit["depth"], 600);
+    assert!(limit["heldBytes"].as_u64() > Some(600 * 4_096), "{limit}");
 }

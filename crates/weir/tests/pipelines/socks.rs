@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use weir_testkit::{Gateway, Origin, PATIENCE};
 
-use super::{echo, gateway, has, ini, status, until};
+use super::{echo, gateway, has, ini, status, until, widen_once_it_is_short};
 
 const OPEN: &str = "- { id: s, protocol: socks, listen: 127.0.0.1:0 }";
 const GUARDED: &str = "\
@@ -18,10 +18,14 @@ const GUARDED: &str = "\
 
 /// The result of curl for `http://host:port/ok` through the proxy: its exit code and the status.
 async fn curl(gateway: &Gateway, how: &[&str], origin: &str) -> (Option<i32>, String) {
+    through(gateway.pipeline("s"), how, origin).await
+}
+
+/// The same through the proxy at `proxy`.
+async fn through(proxy: SocketAddr, how: &[&str], origin: &str) -> (Option<i32>, String) {
     let mut command = Command::new("curl");
     command.args(["-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", ""]);
-    let proxy = gateway.pipeline("s").to_string();
-    command.args(how).arg(proxy).arg(format!("http://{origin}/ok"));
+    command.args(how).arg(proxy.to_string()).arg(format!("http://{origin}/ok"));
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = output.await.expect("a thread").expect("curl");
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
@@ -44,6 +48,27 @@ async fn curl_connects_by_every_version() {
     assert_eq!(curl(&gateway, &["--socks4a"], &named).await, ok());
     assert_eq!(curl(&gateway, &["--socks5"], &address).await, ok());
     assert_eq!(curl(&gateway, &["--socks5-hostname"], &named).await, ok());
+}
+
+#[tokio::test]
+async fn no_form_of_an_address_gets_around_a_rule() {
+    if !has("curl", "--version") {
+        return;
+    }
+    let origin = Origin::start().await;
+    let gateway = gateway(&format!(
+        "{OPEN}\n- {{ id: m, protocol: socks, listen: 127.0.0.1:0, socks: {{ allow: [ '*' ], deny: \
+         [ '::ffff:127.0.0.0/104' ] }} }}"
+    ));
+    let port = origin.address().port();
+    let forms = ["127.0.0.1", "0.0.0.0", "localhost", "[::ffff:127.0.0.1]", "[::ffff:0:0]"];
+    for host in forms {
+        let found = through(gateway.pipeline("m"), &["--socks5"], &format!("{host}:{port}")).await;
+        assert_ne!(found.0, Some(0), "{host}");
+    }
+    assert!(origin.requests().is_empty());
+    let open = curl(&gateway, &["--socks5"], &format!("0.0.0.0:{port}")).await;
+    assert_eq!(open, ok(), "a rule keeps it away, and nothing else");
 }
 
 #[tokio::test]
@@ -259,4 +284,44 @@ async fn datagrams_pass_while_the_connection_lasts() {
     until(&gateway, "s", |found| found["active"] == 0).await;
     let counts = &status(&gateway, "s").await["counts"];
     assert_eq!((&counts["sent_bytes"], &counts["received_bytes"]), (&4.into(), &4.into()));
+}
+
+/// A datagram of so many bytes to `to`, as a client of the proxy writes it.
+fn datagram(to: SocketAddr, bytes: usize) -> Vec<u8> {
+    let mut datagram = vec![0, 0, 0, 1, 127, 0, 0, 1];
+    datagram.extend(to.port().to_be_bytes());
+    datagram.resize(datagram.len() + bytes, b'd');
+    datagram
+}
+
+#[tokio::test]
+async fn datagrams_wait_for_their_bandwidth() {
+    let open = OPEN.replace(" }", ", limit: big }");
+    let gateway = gateway(&format!("{open}\nweir.limits.big: {{ bandwidth: 1KB/s }}"));
+    let server = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let to = server.local_addr().expect("its address");
+    let mut control = v5(&gateway).await;
+    control.write_all(&request(3, "0.0.0.0:0".parse().unwrap())).await.expect("a request");
+    let relay = granted(&mut control).await;
+    let client = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    for _ in 0..2 {
+        client.send_to(&datagram(to, 30_000), relay).await.expect("sent");
+    }
+    let mut buffer = vec![0; 64_000];
+    assert_eq!(server.recv(&mut buffer).await.expect("the first"), 30_000);
+    widen_once_it_is_short(&gateway).await;
+    assert_eq!(server.recv(&mut buffer).await.expect("the second"), 30_000);
+}
+
+#[tokio::test]
+async fn an_association_ends_at_its_greatest_age() {
+    let open = OPEN.replace(" }", ", timeouts: { idle: 0s, max: 100ms } }");
+    let gateway = gateway(&open);
+    let mut control = v5(&gateway).await;
+    control.write_all(&request(3, "0.0.0.0:0".parse().unwrap())).await.expect("a request");
+    granted(&mut control).await;
+    let mut rest = Vec::new();
+    let end = tokio::time::timeout(PATIENCE, control.read_to_end(&mut rest)).await;
+    assert!(end.is_ok() && rest.is_empty());
+    until(&gateway, "s", |found| found["counts"]["expired"] == 1).await;
 }

@@ -10,14 +10,18 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use weir_filter::{Scheme, Target};
+use weir_limit::Way;
 use weir_snapshot::SocksRules;
 use weir_wire::socks::{Address, Reply, Request, parse_datagram, write_datagram_head};
 
 use super::{Client, reason};
+use crate::http::pace::Pace;
 use crate::net::poll_read;
 use crate::pipeline::balance::upstream_file;
 use crate::pipeline::counters::PipelineCounters;
+use crate::pipeline::lifetime::Lifetime;
 use crate::pipeline::near::{Cut, Near};
+use crate::pipeline::turn::pace;
 use crate::watched::Watched;
 use crate::worker::Worker;
 
@@ -72,6 +76,10 @@ struct Association<'a> {
     /// A pending name lookup, and the datagram that waits for it.
     resolving: Option<(Resolved, Vec<u8>)>,
     buffer: Vec<u8>,
+    /// Bandwidths from and to the client. A datagram that may not move yet stays in the system's
+    /// buffer, which drops those that it has no room for.
+    up: Option<Box<Pace>>,
+    down: Option<Box<Pace>>,
 }
 
 impl<'a> Association<'a> {
@@ -109,17 +117,16 @@ impl<'a> Association<'a> {
             hosts: VecDeque::new(),
             resolving: None,
             buffer: vec![0; HEAD_BYTES_MAX + DATAGRAM_BYTES_MAX],
+            up: pace(near, Way::Up),
+            down: pace(near, Way::Down),
         })
     }
 
     async fn relay(&mut self, near: &mut Near) -> Result<(), Cut> {
-        let idle = near.pipeline.timeouts.idle;
-        let arm = |near: &Near| match idle.is_zero() {
-            true => near.deadline.clear(),
-            false => near.deadline.set(idle),
-        };
-        near.worker.deadlines.refresh();
-        arm(near);
+        let clock = Rc::clone(&near.worker);
+        let now_ms = || clock.deadlines.now_ms();
+        let timeouts = &near.pipeline.timeouts;
+        let mut lifetime = Lifetime::begin(timeouts, &near.deadline, clock.deadlines.refresh());
         let result = poll_fn(|cx| {
             let read = {
                 let mut scratch = near.worker.scratch.borrow_mut();
@@ -135,9 +142,12 @@ impl<'a> Association<'a> {
                 return Poll::Ready(Err(Cut::Gone));
             }
             if self.poll(cx) {
-                arm(near);
+                lifetime.moved(now_ms());
             }
-            if near.deadline.poll(cx) { Poll::Ready(Err(Cut::Expired)) } else { Poll::Pending }
+            match lifetime.is_over(cx, &near.deadline, now_ms()) {
+                true => Poll::Ready(Err(Cut::Expired)),
+                false => Poll::Pending,
+            }
         })
         .await;
         near.deadline.clear();
@@ -148,7 +158,7 @@ impl<'a> Association<'a> {
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let mut turns = 0;
         loop {
-            let moved = self.poll_inside(cx).is_ready() | self.poll_outside().is_ready();
+            let moved = self.poll_inside(cx).is_ready() | self.poll_outside(cx).is_ready();
             if !moved {
                 return turns > 0;
             }
@@ -173,9 +183,11 @@ impl<'a> Association<'a> {
             }
             return Poll::Ready(());
         }
+        std::task::ready!(may_move(&mut self.up, cx));
         let Some((count, from)) = receive(&self.inside, &mut self.buffer) else {
             return Poll::Pending;
         };
+        moved(&mut self.up, count);
         let is_client = match self.client {
             Some(client) => from == client,
             None => from.ip().to_canonical() == self.host,
@@ -210,7 +222,7 @@ impl<'a> Association<'a> {
         let to = SocketAddr::new(to, address.port());
         // A datagram that does not fit into the socket buffer is lost, as at any other hop.
         let sent = self.outside.try_write(|socket| socket.send_to(data, to));
-        self.counters.traffic.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
+        self.counters.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
         if self.hosts.contains(&ip) {
             return;
         }
@@ -221,9 +233,11 @@ impl<'a> Association<'a> {
     }
 
     /// Relays one datagram to the client. One from a host that it never wrote to is dropped.
-    fn poll_outside(&mut self) -> Poll<()> {
+    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        std::task::ready!(may_move(&mut self.down, cx));
         let space = self.buffer.get_mut(HEAD_BYTES_MAX..).unwrap_or_default();
         let Some((count, from)) = receive(&self.outside, space) else { return Poll::Pending };
+        moved(&mut self.down, count);
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let Some(client) = self.client.filter(|_| self.hosts.contains(&from.ip())) else {
             return Poll::Ready(());
@@ -237,9 +251,21 @@ impl<'a> Association<'a> {
         let whole = self.buffer.get(start..HEAD_BYTES_MAX + count).unwrap_or_default();
         let sent = self.inside.try_write(|socket| socket.send_to(whole, client));
         if sent.is_ok() {
-            self.counters.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
+            self.counters.received.fetch_add(count as u64, Ordering::Relaxed);
         }
         Poll::Ready(())
+    }
+}
+
+/// Ready when the bandwidth lets a datagram move. It may be larger than what is due: the next one
+/// waits for the rest.
+fn may_move(pace: &mut Option<Box<Pace>>, cx: &mut Context<'_>) -> Poll<()> {
+    pace.as_mut().map_or(Poll::Ready(()), |pace| pace.poll(cx).map(|_| ()))
+}
+
+fn moved(pace: &mut Option<Box<Pace>>, count: usize) {
+    if let Some(pace) = pace {
+        pace.moved(count);
     }
 }
 
