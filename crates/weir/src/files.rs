@@ -53,7 +53,8 @@ pub fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
 /// # Errors It cannot be read, or its format is unknown.
 pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
-    if let Err(error) = std::fs::metadata(file)
+    // A link to nothing is there, and cannot be read.
+    if let Err(error) = std::fs::symlink_metadata(file)
         && error.kind() == ErrorKind::NotFound
     {
         bail!("there is no file {name}{}", looked_up_in(file));
