@@ -313,7 +313,8 @@ fn unknown_principal(
         }
         None => (
             "no filter of the route tells it".to_owned(),
-            "put `ApiKey`, `BasicAuth`, or `ForwardAuth` with a `principalHeader` before it"
+            "put `ApiKey`, `BasicAuth`, or `ForwardAuth` with a `principalHeader` before it, or \
+             read tokens with `spring.security.oauth2.resourceserver.jwt`"
                 .to_owned(),
         ),
     };
