@@ -17,6 +17,7 @@ const FIELDS: &[Field] = &[
 /// `socks`. A proxy without any access rules listens on loopback only, which is reported.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
     let mut rules = SocksRules::default();
+    let before = fields.problems.len();
     if let Some(mut below) = fields.below("socks") {
         if !below.expect(FIELDS) {
             return rules;
@@ -25,7 +26,9 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
         rules.allow = addresses(&mut below, "allow");
         rules.deny = addresses(&mut below, "deny");
     }
-    if !rules.is_private() || listen.iter().all(|address| address.ip().is_loopback()) {
+    // After an error it is unknown what was meant.
+    let is_wrong = fields.problems.len() > before;
+    if is_wrong || !rules.is_private() || listen.iter().all(|address| address.ip().is_loopback()) {
         return rules;
     }
     for address in listen {
@@ -46,6 +49,7 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
 fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
     let Some(mut below) = fields.below("users") else { return Vec::new() };
     let mut users: Vec<(String, Secret)> = Vec::new();
+    let before = below.problems.len();
     for entry in below.entries() {
         let Written { text, at } = below.text_of(entry);
         let name = entry.key().to_owned();
@@ -59,7 +63,7 @@ fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         }
         users.push((name, Secret::new(&text)));
     }
-    if users.is_empty() {
+    if users.is_empty() && below.problems.len() == before {
         let at = below.at();
         below.wrong(at, "it names nobody", "write `users: { alice: \"${SOCKS_PASSWORD}\" }`");
     }
