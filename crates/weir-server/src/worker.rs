@@ -20,11 +20,11 @@ use crate::http::loop_guard::Identity;
 use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
+use crate::pipeline::HttpPipeline;
 use crate::recorder::Recorder;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
-use crate::traffic::Traffic;
 
 /// Exchanges kept for reuse.
 const SPARE_EXCHANGES_MAX: usize = 256;
@@ -53,8 +53,8 @@ pub(crate) struct Worker {
     pub(crate) tokens: RefCell<TokenCache>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
-    /// Counters of the pipeline it serves, if it serves one.
-    pub(crate) traffic: Option<Arc<Traffic>>,
+    /// The pipeline it serves, if it serves one.
+    pub(crate) pipeline: Option<HttpPipeline>,
     pub(crate) log: Option<Rc<LogBuffer>>,
     pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
@@ -103,7 +103,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters,
             drain,
-            traffic: None,
+            pipeline: None,
             log: log.map(Rc::new),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
@@ -128,7 +128,7 @@ impl Worker {
         &self,
         shared: Arc<ArcSwap<Snapshot>>,
         drain: Arc<DrainState>,
-        traffic: &Arc<Traffic>,
+        pipeline: HttpPipeline,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
         let snapshot = Arc::clone(shared.load());
@@ -140,7 +140,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters: Arc::clone(&self.counters),
             drain,
-            traffic: Some(Arc::clone(traffic)),
+            pipeline: Some(pipeline),
             log: self.log.clone(),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),

@@ -51,7 +51,7 @@ pub(super) fn admit(
             arm_if(&ticket.valve, due);
             Admitted::Later(slot)
         }
-        Admission::Refused(refusal) => Admitted::No(Box::new(refused(ticket, refusal))),
+        Admission::Refused(refusal) => Admitted::No(Box::new(refused(worker, ticket, refusal))),
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) fn go_on(
 ) -> Result<Option<Box<LocalResponse>>, ProxyError> {
     match ending {
         Ending::Gone => Err(ProxyError::new(ErrorKind::ClientGone)),
-        Ending::Refused(refusal) => Ok(Some(Box::new(refused(ticket, refusal)))),
+        Ending::Refused(refusal) => Ok(Some(Box::new(refused(worker, ticket, refusal)))),
         Ending::Passes(waited_ns) => {
             hold(worker, x, ticket);
             tell(x, ticket);
@@ -241,7 +241,10 @@ fn structured(text: &str) -> String {
 
 /// The refusal: 429 for a limit per key, else 503, with the fields from which the client learns
 /// when to retry (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
-fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
+fn refused(worker: &Worker, ticket: &Ticket, refusal: Refusal) -> LocalResponse {
+    if let Some(pipeline) = &worker.pipeline {
+        pipeline.limited();
+    }
     let seconds = refusal.retry_ns.div_ceil(1_000_000_000);
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];
     if let Some(wait_ns) = refusal.wait_ns {

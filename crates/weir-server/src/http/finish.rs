@@ -34,8 +34,8 @@ pub(crate) fn finish(
         let record = &x.record;
         worker.counters.routed(record.counted, record.status, x.request.method(), took, now_ms);
     }
-    if let Some(traffic) = &worker.traffic {
-        traffic.exchanged(x.upload.moved, x.record.sent_bytes);
+    if let Some(pipeline) = &worker.pipeline {
+        pipeline.ended(x.record.error, x.upload.moved, x.record.sent_bytes);
     }
     if let Some(log) = &worker.log {
         let host = &x.client_host;

@@ -32,8 +32,8 @@ pub(crate) async fn run(
         if over || worker.drain.phase() == Phase::Stopped { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    if let Some(traffic) = &worker.traffic {
-        traffic.moved(up.relay.moved, down.relay.moved);
+    if let Some(pipeline) = &worker.pipeline {
+        pipeline.moved(up.relay.moved, down.relay.moved);
     }
     worker.counters.tunnel_closed();
 }

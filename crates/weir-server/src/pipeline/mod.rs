@@ -9,6 +9,7 @@ mod dubbo;
 mod end;
 mod frame;
 mod health;
+mod http;
 mod lifetime;
 mod listening;
 mod near;
@@ -19,6 +20,7 @@ mod tcp;
 mod turn;
 
 pub use dubbo::DUBBO_CALL_MS_MAX;
+pub(crate) use http::HttpPipeline;
 pub(crate) use listening::{Order, take_orders};
 pub(crate) use set::PipelineSet;
 pub use set::PipelineStatus;

@@ -2,6 +2,7 @@
 
 mod dubbo;
 mod frame;
+mod http;
 mod peers;
 mod seed;
 mod sharing;
