@@ -170,7 +170,8 @@ impl Frames<'_> {
 
     fn arrive(&mut self, message: Vec<u8>) -> Result<(), Cut> {
         self.counters.traffic.messages.fetch_add(1, Ordering::Relaxed);
-        let ruling = self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer));
+        let ruling =
+            self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, message.len()));
         match ruling {
             Ruling::Pass if self.waiting.is_empty() => self.send(message),
             Ruling::Pass => self.wait(Turn::Passes, message),

@@ -30,10 +30,11 @@ pub(super) enum Ruling {
     Refused,
 }
 
-/// Comes to `limit`, from `peer`.
-pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr) -> Ruling {
+/// Comes to `limit`, from `peer`; holds `bytes` while it waits.
+pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr, bytes: usize) -> Ruling {
     let valve = &limit.valve;
-    let arrival = Arrival { key: key_of(limit, peer), cost: limit.cost, ..Arrival::default() };
+    let (key, bytes) = (key_of(limit, peer), bytes as u64);
+    let arrival = Arrival { key, cost: limit.cost, bytes, ..Arrival::default() };
     match valve.arrive(arrival, now_ns()) {
         Admission::Pass => Ruling::Pass,
         Admission::Refused(_) => Ruling::Refused,
@@ -75,7 +76,7 @@ pub(super) fn hold(limit: &PipelineLimit) -> Option<Held> {
 /// Waits for the turn of the connection, where there is a limit.
 pub(super) async fn turn(near: &mut Near) -> Result<Option<Held>, Cut> {
     let Some(limit) = near.pipeline.limit.clone() else { return Ok(None) };
-    match arrive(&limit, near.peer) {
+    match arrive(&limit, near.peer, near.carry.len()) {
         Ruling::Pass => {}
         Ruling::Refused => return Err(Cut::Limited),
         Ruling::Wait(place) => wait(near, place).await?,

@@ -254,7 +254,8 @@ impl Calls<'_> {
         let is_own = self.shared.is_none() || passes_callback(body);
         let message = Message { head, bytes, way, tried: Vec::new(), held: None, is_own };
         let limit = self.pipeline.limit.as_ref();
-        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer)) {
+        let len = message.bytes.len();
+        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, len)) {
             Ruling::Pass => self.admit(message),
             Ruling::Refused => self.refuse(&message.head),
             Ruling::Wait(place) => {
