@@ -259,6 +259,47 @@ async fn over_the_limit_the_consumer_hears_it() {
     assert_eq!((answer.id, answer.status), (4, 20));
 }
 
+/// A gateway whose provider never answers, so that all calls but the first wait.
+async fn waits_for_silence() -> (Gateway, TcpListener) {
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let more = "  limit: one\nweir.limits.one: { concurrency: 1, max-wait: 1h }\n";
+    (gateway(&config(&[silent.local_addr().expect("its address")], more)), silent)
+}
+
+#[tokio::test]
+async fn heartbeats_are_answered_while_many_calls_wait() {
+    let (gateway, _silent) = waits_for_silence().await;
+    let mut client = connect(&gateway).await;
+    for id in 1..=4_097 {
+        let bytes = call(REQUEST, id, "org.demo.Hello", "say").bytes();
+        client.write_all(&bytes).await.expect("sent");
+    }
+    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 9_999)).await;
+    assert_eq!(beat, Message { status: 20, ..heartbeat(0x22, 9_999) });
+    let answer = ask(&mut client, &call(REQUEST, 4_098, "org.demo.Hello", "say")).await;
+    assert_eq!((answer.id, answer.status), (4_098, 100), "{}", answer.text());
+    let counts = &status(&gateway, "d").await["counts"];
+    assert_eq!((&counts["messages"], &counts["limited"]), (&4_098.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn heartbeats_are_answered_while_large_calls_wait() {
+    let (gateway, _silent) = waits_for_silence().await;
+    let mut client = connect(&gateway).await;
+    let small = call(REQUEST, 1, "org.demo.Hello", "say");
+    client.write_all(&small.bytes()).await.expect("sent");
+    for id in 2..=10 {
+        let mut large = call(REQUEST, id, "org.demo.Hello", "say");
+        large.body.resize(1024 * 1024, b'N');
+        client.write_all(&large.bytes()).await.expect("sent");
+    }
+    // The small one is under way, and eight wait.
+    let answer = read(&mut client).await.expect("an answer");
+    assert_eq!((answer.id, answer.status), (10, 100), "{}", answer.text());
+    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 11)).await;
+    assert_eq!(beat, Message { status: 20, ..heartbeat(0x22, 11) });
+}
+
 #[tokio::test]
 async fn bytes_of_waiting_calls_count_for_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -37,13 +37,15 @@ use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 use link::{HEARTBEAT, Link, Say, TURN_MAX};
-use message::{Message, WAITING_BYTES_MAX, renumber, take};
+use message::{Message, renumber, take};
 use shared::Opening;
 pub(super) use shared::SharedLinks;
 use sharer::Sharer;
 
-/// Calls of one consumer that may wait for their turn; beyond, it is not read from.
-const WAITING_MAX: usize = 256;
+/// Calls of one consumer that may wait for their turn, and bytes of these calls. Calls beyond are
+/// refused: if they were left unread, heartbeats and responses behind them would wait as well.
+const WAITING_MAX: usize = 4_096;
+const WAITING_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Calls of one consumer that may be under way.
 const CALLS_MAX: usize = 65_536;
 /// Calls of providers to one consumer that may be under way.
@@ -143,15 +145,15 @@ impl Calls<'_> {
         if let Some(shared) = &self.shared {
             shared.inbox().watch(cx);
         }
+        // Not for each message: it looks at all calls that wait.
+        self.pass(cx);
         for _ in 0..TURN_MAX {
             if self.shared.as_ref().is_some_and(|shared| shared.inbox().is_overrun()) {
                 return Poll::Ready(Err(Cut::Slow));
             }
-            if self.pass(cx)
-                | self.take_back()
-                | self.requests(cx, scratch)?
-                | self.replies(cx, scratch)
-            {
+            let moved = self.take_back() | self.requests(cx, scratch)? | self.replies(cx, scratch);
+            // Calls that have just come are to wake this task, too.
+            if moved || self.pass(cx) {
                 continue;
             }
             let sent = self.flush();
@@ -209,8 +211,6 @@ impl Calls<'_> {
     /// Reads one message of the consumer; returns whether any bytes arrived.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let takes = self.client.has_room()
-            && self.waiting.len() < WAITING_MAX
-            && self.waiting_bytes < WAITING_BYTES_MAX
             && self.links.iter().all(Link::has_room)
             && self.shared.as_ref().is_none_or(|shared| shared.has_room(cx));
         if !takes {
@@ -255,6 +255,9 @@ impl Calls<'_> {
         let message = Message { head, bytes, way, tried: Vec::new(), held: None, is_own };
         let limit = self.pipeline.limit.as_ref();
         let len = message.bytes.len();
+        if self.waiting.len() >= WAITING_MAX || self.waiting_bytes >= WAITING_BYTES_MAX {
+            return self.refuse(&message.head);
+        }
         match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, len)) {
             Ruling::Pass => self.admit(message),
             Ruling::Refused => self.refuse(&message.head),
