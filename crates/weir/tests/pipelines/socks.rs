@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use weir_testkit::{Gateway, Origin, PATIENCE};
 
-use super::{echo, gateway, has, ini, status, until};
+use super::{echo, gateway, get, has, ini, status, until, widen_once_it_is_short};
 
 const OPEN: &str = "- { id: s, protocol: socks, listen: 127.0.0.1:0 }";
 const GUARDED: &str = "\
@@ -223,6 +223,66 @@ async fn nobody_is_awaited_for_a_client_that_has_left() {
     drop(client);
     until(&gateway, "s", |found| found["active"] == 0).await;
     assert!(TcpStream::connect(bound).await.is_err(), "nobody listens any more");
+}
+
+/// A datagram to `to`, as a client sends it to the proxy.
+fn datagram(to: SocketAddr, data: &[u8]) -> Vec<u8> {
+    let mut bytes = request(0, to);
+    bytes[..3].fill(0);
+    bytes.extend(data);
+    bytes
+}
+
+#[tokio::test]
+async fn datagrams_wait_for_their_bandwidth() {
+    let more = "  limit: big\nweir.limits.big: { bandwidth: 1KB/s }\n";
+    let gateway = gateway(&format!("- id: s\n  protocol: socks\n  listen: 127.0.0.1:0\n{more}"));
+    let server = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let to = server.local_addr().expect("its address");
+    let mut control = v5(&gateway).await;
+    control.write_all(&request(3, "0.0.0.0:0".parse().unwrap())).await.expect("a request");
+    let relay = granted(&mut control).await;
+    let client = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    for n in 0..40_u8 {
+        client.send_to(&datagram(to, &[n; 1_000]), relay).await.expect("sent");
+    }
+    widen_once_it_is_short(&gateway).await;
+    let mut buffer = [0; 2_048];
+    for n in 0..40_u8 {
+        let received = tokio::time::timeout(PATIENCE, server.recv_from(&mut buffer)).await;
+        let (count, from) = received.expect("in time").expect("a datagram");
+        assert_eq!(buffer[..count], [n; 1_000]);
+        server.send_to(&buffer[..count], from).await.expect("sent");
+    }
+    let limit = get(gateway.admin(), "/actuator/gateway/limits/big").await.text();
+    let limit: serde_json::Value = serde_json::from_str(&limit).expect("JSON");
+    assert!(limit["movedBytes"].as_u64() >= Some(40_000), "{limit}");
+}
+
+#[tokio::test]
+async fn an_association_ends_at_its_greatest_age() {
+    let gateway =
+        gateway("- id: s\n  protocol: socks\n  listen: 127.0.0.1:0\n  timeouts: { max: 300ms }\n");
+    let server = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let to = server.local_addr().expect("its address");
+    let mut control = v5(&gateway).await;
+    control.write_all(&request(3, "0.0.0.0:0".parse().unwrap())).await.expect("a request");
+    let relay = granted(&mut control).await;
+    let client = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    // Datagrams do not prolong it.
+    let sending = tokio::spawn(async move {
+        loop {
+            // The system reports that the relay is gone.
+            let _ = client.send_to(&datagram(to, b"x"), relay).await;
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    });
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, control.read_to_end(&mut rest)).await;
+    read.expect("in time").expect("an end");
+    sending.abort();
+    until(&gateway, "s", |found| found["counts"]["expired"] == 1).await;
+    assert!(status(&gateway, "s").await["counts"]["sent_bytes"].as_u64() > Some(0));
 }
 
 #[tokio::test]

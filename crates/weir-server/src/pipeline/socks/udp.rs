@@ -1,4 +1,6 @@
 //! UDP ASSOCIATE: datagrams for as long as the client's connection lasts.
+//!
+//! Datagrams beyond the bandwidth stay in the system's receive buffer, which drops what exceeds it.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -10,14 +12,18 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use weir_filter::{Scheme, Target};
+use weir_limit::Way;
 use weir_snapshot::SocksRules;
 use weir_wire::socks::{Address, Reply, Request, parse_datagram, write_datagram_head};
 
 use super::{Client, reason};
+use crate::http::pace::Pace;
 use crate::net::poll_read;
 use crate::pipeline::balance::upstream_file;
 use crate::pipeline::counters::PipelineCounters;
+use crate::pipeline::lifetime::Lifetime;
 use crate::pipeline::near::{Cut, Near};
+use crate::pipeline::turn::pace;
 use crate::watched::Watched;
 use crate::worker::Worker;
 
@@ -63,6 +69,9 @@ struct Association<'a> {
     inside: Watched<UdpSocket>,
     /// Socket towards all other hosts, for both address families if the machine has both.
     outside: Watched<UdpSocket>,
+    /// Bandwidth limits of the bytes from the client and to it, if any.
+    up: Option<Box<Pace>>,
+    down: Option<Box<Pace>>,
     is_v6: bool,
     host: IpAddr,
     /// Source address of the client's datagrams: as announced, or that of the first one.
@@ -103,6 +112,8 @@ impl<'a> Association<'a> {
             counters,
             inside: Watched::new(inside)?,
             outside: Watched::new(outside)?,
+            up: pace(near, Way::Up),
+            down: pace(near, Way::Down),
             is_v6,
             host,
             client,
@@ -113,13 +124,8 @@ impl<'a> Association<'a> {
     }
 
     async fn relay(&mut self, near: &mut Near) -> Result<(), Cut> {
-        let idle = near.pipeline.timeouts.idle;
-        let arm = |near: &Near| match idle.is_zero() {
-            true => near.deadline.clear(),
-            false => near.deadline.set(idle),
-        };
-        near.worker.deadlines.refresh();
-        arm(near);
+        let now_ms = near.worker.deadlines.refresh();
+        let mut lifetime = Lifetime::begin(&near.pipeline.timeouts, &near.deadline, now_ms);
         let result = poll_fn(|cx| {
             let read = {
                 let mut scratch = near.worker.scratch.borrow_mut();
@@ -134,10 +140,14 @@ impl<'a> Association<'a> {
             if near.is_over() {
                 return Poll::Ready(Err(Cut::Gone));
             }
+            let now_ms = near.worker.deadlines.now_ms();
             if self.poll(cx) {
-                arm(near);
+                lifetime.moved(now_ms);
             }
-            if near.deadline.poll(cx) { Poll::Ready(Err(Cut::Expired)) } else { Poll::Pending }
+            match lifetime.is_over(cx, &near.deadline, now_ms) {
+                true => Poll::Ready(Err(Cut::Expired)),
+                false => Poll::Pending,
+            }
         })
         .await;
         near.deadline.clear();
@@ -148,7 +158,7 @@ impl<'a> Association<'a> {
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let mut turns = 0;
         loop {
-            let moved = self.poll_inside(cx).is_ready() | self.poll_outside().is_ready();
+            let moved = self.poll_inside(cx).is_ready() | self.poll_outside(cx).is_ready();
             if !moved {
                 return turns > 0;
             }
@@ -173,6 +183,7 @@ impl<'a> Association<'a> {
             }
             return Poll::Ready(());
         }
+        std::task::ready!(due(&mut self.up, cx));
         let Some((count, from)) = receive(&self.inside, &mut self.buffer) else {
             return Poll::Pending;
         };
@@ -210,7 +221,11 @@ impl<'a> Association<'a> {
         let to = SocketAddr::new(to, address.port());
         // A datagram that does not fit into the socket buffer is lost, as at any other hop.
         let sent = self.outside.try_write(|socket| socket.send_to(data, to));
-        self.counters.traffic.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
+        let sent = sent.unwrap_or(0);
+        self.counters.traffic.sent.fetch_add(sent as u64, Ordering::Relaxed);
+        if let Some(pace) = &mut self.up {
+            pace.moved(sent);
+        }
         if self.hosts.contains(&ip) {
             return;
         }
@@ -221,7 +236,8 @@ impl<'a> Association<'a> {
     }
 
     /// Relays one datagram to the client. One from a host that it never wrote to is dropped.
-    fn poll_outside(&mut self) -> Poll<()> {
+    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        std::task::ready!(due(&mut self.down, cx));
         let space = self.buffer.get_mut(HEAD_BYTES_MAX..).unwrap_or_default();
         let Some((count, from)) = receive(&self.outside, space) else { return Poll::Pending };
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
@@ -238,9 +254,17 @@ impl<'a> Association<'a> {
         let sent = self.inside.try_write(|socket| socket.send_to(whole, client));
         if sent.is_ok() {
             self.counters.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
+            if let Some(pace) = &mut self.down {
+                pace.moved(count);
+            }
         }
         Poll::Ready(())
     }
+}
+
+/// Whether a datagram may pass now; its length is charged once it is known.
+fn due(pace: &mut Option<Box<Pace>>, cx: &mut Context<'_>) -> Poll<()> {
+    pace.as_mut().map_or(Poll::Ready(()), |pace| pace.poll(cx).map(|_| ()))
 }
 
 /// Receives a datagram, if there is one. Errors of datagrams sent earlier are reported here and
