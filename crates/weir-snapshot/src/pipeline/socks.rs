@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+use super::networks::canonical;
 use crate::reach::is_link_local;
 use crate::secret::Secret;
 
@@ -39,7 +40,10 @@ impl AddressRule {
         let net = net.strip_prefix('[').and_then(|net| net.strip_suffix(']')).unwrap_or(net);
         let net = match net {
             "*" => None,
-            net => Some(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?),
+            net => {
+                let net = net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?;
+                Some(canonical(net))
+            }
         };
         let ports = match ports {
             None | Some("*") => Vec::new(),
@@ -116,6 +120,11 @@ mod tests {
             ("[2001:db8::/32]:53", "[2001:db8::1]:53", true),
             ("2001:db8::/32", "[2001:db8::1]:99", true),
             ("127.0.0.0/8", "[::ffff:127.0.0.1]:1", true),
+            ("::ffff:10.0.0.0/104", "10.1.2.3:9", true),
+            ("[::ffff:10.0.0.0/104]:80", "[::ffff:10.1.2.3]:80", true),
+            ("::ffff:10.0.0.0/104", "11.1.2.3:9", false),
+            ("::ffff:10.0.0.1", "10.0.0.1:9", true),
+            ("::/0", "10.0.0.1:9", false),
         ] {
             let found = AddressRule::parse(rule).expect(rule).holds(address.parse().unwrap());
             assert_eq!(found, holds, "{rule} {address}");

@@ -72,6 +72,35 @@ async fn users_show_who_they_are() {
 }
 
 #[tokio::test]
+async fn loopback_that_is_denied_has_no_other_name() {
+    if !has("curl", "--version") {
+        return;
+    }
+    let origin = Origin::start().await;
+    let port = origin.address().port();
+    for deny in ["127.0.0.0/8", "'::ffff:127.0.0.0/104'"] {
+        let gateway = gateway(&format!(
+            "- id: s\n  protocol: socks\n  listen: 127.0.0.1:0\n  socks: {{ deny: [ {deny} ] }}"
+        ));
+        for (how, host) in [
+            ("--socks5", "0.0.0.0"),
+            ("--socks4", "0.0.0.0"),
+            ("--socks5", "127.0.0.1"),
+            ("--socks5", "[::ffff:127.0.0.1]"),
+            ("--socks5", "[::ffff:0.0.0.0]"),
+            ("--socks5-hostname", "localhost"),
+        ] {
+            let (code, got) = curl(&gateway, &[how], &format!("{host}:{port}")).await;
+            assert_eq!((code, got.as_str()), (Some(97), "000"), "{deny} {how} {host}");
+        }
+    }
+    assert!(origin.requests().is_empty());
+    let open = gateway(OPEN);
+    let address = format!("0.0.0.0:{port}");
+    assert_eq!(curl(&open, &["--socks5"], &address).await, ok(), "it would lead there");
+}
+
+#[tokio::test]
 async fn an_ini_file_says_the_same() {
     if !has("curl", "--version") {
         return;
