@@ -2,6 +2,7 @@
 
 mod dubbo;
 mod frame;
+mod likeness;
 mod networks;
 mod proxy_protocol;
 mod routes;

@@ -10,7 +10,7 @@ use crate::reach::is_link_local;
 use crate::secret::Secret;
 
 /// Users of a proxy, and the targets that it may connect to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocksRules {
     /// Names and passwords; if empty, the proxy does not ask for credentials.
     pub users: Vec<(String, Secret)>,
