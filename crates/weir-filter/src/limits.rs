@@ -1,16 +1,14 @@
 //! Limits in filters: settings, and the key by which requests are counted.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_auth::Claims;
 use weir_limit::{
     Arrival, CLASS_DEFAULT, Concurrency, Key, LimitSettings, Mode, Order, Rate, Valve,
 };
 
-use crate::arrivals::{CostSource, DeadlineSource, class_of, field_name, priority};
+use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
+use crate::key_source::{KeySource, hash_of};
 use crate::ticket::{RateFields, Ticket};
 
 /// A limit of `weir.limits`, or of a filter's own arguments.
@@ -74,6 +72,14 @@ impl LimitDefinition {
     /// change, which knows no key, skips this.
     pub fn contradiction_of_keys(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let is_fair = self.settings.order == Order::Fair;
+        if self.settings.per_key && self.key == KeySource::None {
+            let what = "`per-key` gives each key the limit for itself, and the limit has no `key`";
+            return Some(("per-key", what, "set `key`, such as `key: ip`, or remove `per-key`"));
+        }
+        if self.settings.per_key && is_fair {
+            let what = "`order: fair` is for keys that share a limit, and `per-key` separates them";
+            return Some(("order", what, "remove one of the two"));
+        }
         if is_fair && self.key == KeySource::None {
             let what = "`order: fair` gives each key its turn, and the limit has no `key`";
             return Some(("order", what, "set `key`, such as `key: ip`, or remove `order`"));
@@ -101,121 +107,6 @@ impl LimitDefinition {
     }
 }
 
-/// Source of the key by which requests are counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum KeySource {
-    /// One count for all requests.
-    #[default]
-    None,
-    /// The client's address.
-    Ip,
-    /// The value of a header.
-    Header(String),
-    /// The value of a query parameter.
-    Query(String),
-    /// The value of a cookie.
-    Cookie(String),
-    /// The Host of the request.
-    Host,
-    /// A URI variable.
-    Path(String),
-    /// The whole path.
-    Uri,
-    /// The principal: subject of the token, or name of the API key.
-    Principal,
-}
-
-impl KeySource {
-    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or
-    /// `path:{v}`.
-    ///
-    /// # Errors
-    /// The correct syntax.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let (kind, name) = text.split_once(':').unwrap_or((text, ""));
-        let name = name.trim().to_owned();
-        Ok(match (kind.trim(), name.is_empty()) {
-            ("none", true) => Self::None,
-            ("ip", true) => Self::Ip,
-            ("host", true) => Self::Host,
-            ("path", true) => Self::Uri,
-            ("principal", true) => Self::Principal,
-            ("header", false) => Self::Header(field_name(&name)?),
-            ("query", false) => Self::Query(name),
-            ("cookie", false) => Self::Cookie(name),
-            ("path", false) => {
-                Self::Path(name.trim_start_matches('{').trim_end_matches('}').to_owned())
-            }
-            _ => {
-                return Err("write `none`, `ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, \
-                            `host`, `principal`, `path` or `path:{variable}`"
-                    .to_owned());
-            }
-        })
-    }
-
-    /// The key of a request; empty if it has none.
-    pub fn text(&self, context: &RequestContext<'_>) -> Vec<u8> {
-        let head = &*context.head;
-        match self {
-            Self::None => Vec::new(),
-            Self::Ip => context.peer.ip().to_string().into_bytes(),
-            Self::Header(name) => head.fields.get(name.as_bytes()).unwrap_or_default().to_vec(),
-            Self::Host => head.host().to_ascii_lowercase(),
-            Self::Uri => head.path().to_vec(),
-            Self::Principal => {
-                let claims = context.claims.as_deref();
-                let name = claims.and_then(Claims::principal);
-                name.unwrap_or_default().as_bytes().to_vec()
-            }
-            Self::Path(name) => {
-                context.vars.get(name).map(|value| value.as_bytes().to_vec()).unwrap_or_default()
-            }
-            Self::Query(name) => value_of(head.query().unwrap_or_default(), b'&', name),
-            Self::Cookie(name) => {
-                let lines = head.fields.get_all(b"cookie");
-                let found = lines.map(|line| value_of(line, b';', name));
-                found.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
-            }
-        }
-    }
-
-    /// The URI variable that it reads.
-    pub fn variable(&self) -> Option<&str> {
-        match self {
-            Self::Path(name) => Some(name),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for KeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Ip => f.write_str("ip"),
-            Self::Header(name) => write!(f, "header:{name}"),
-            Self::Query(name) => write!(f, "query:{name}"),
-            Self::Cookie(name) => write!(f, "cookie:{name}"),
-            Self::Host => f.write_str("host"),
-            Self::Path(name) => write!(f, "path:{{{name}}}"),
-            Self::Uri => f.write_str("path"),
-            Self::Principal => f.write_str("principal"),
-        }
-    }
-}
-
-fn value_of(text: &[u8], between: u8, name: &str) -> Vec<u8> {
-    let pairs = text.split(|byte| *byte == between).map(<[u8]>::trim_ascii);
-    let mut found = pairs.filter_map(|pair| {
-        let at = pair.iter().position(|byte| *byte == b'=')?;
-        let (own, value) = pair.split_at_checked(at)?;
-        (own == name.as_bytes()).then(|| value.get(1..).unwrap_or_default().to_vec())
-    });
-    found.next().unwrap_or_default()
-}
-
 /// The ticket of a request for the limit of `definition`.
 pub(crate) fn ticket(
     definition: &LimitDefinition,
@@ -223,7 +114,7 @@ pub(crate) fn ticket(
     context: &RequestContext<'_>,
 ) -> Ticket {
     let keyed = definition.key != KeySource::None;
-    let key = if keyed { key_of(definition, context) } else { Key::default() };
+    let key = if keyed { key_of(definition, valve, context) } else { Key::default() };
     let head = &*context.head;
     let arrival = Arrival {
         key,
@@ -235,13 +126,14 @@ pub(crate) fn ticket(
     Ticket { valve: Arc::clone(valve), arrival, keyed, fields: definition.fields }
 }
 
-fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
-    let text = definition.key.text(context);
-    let weight = definition.weights.iter().find(|(own, _)| own.as_bytes() == text);
-    let mut hasher = std::hash::DefaultHasher::new();
-    text.hash(&mut hasher);
-    let weight = weight.map_or(1, |(_, weight)| *weight);
-    Key { hash: hasher.finish(), weight }
+/// The key of a request, whose name is told to the limit if it wants to know.
+fn key_of(definition: &LimitDefinition, valve: &Valve, context: &RequestContext<'_>) -> Key {
+    definition.key.read(context, |text| {
+        let weight = definition.weights.iter().find(|(own, _)| own.as_bytes() == text);
+        let hash = hash_of(text);
+        valve.name_key(hash, || definition.key.shown(text));
+        Key { hash, weight: weight.map_or(1, |(_, weight)| *weight) }
+    })
 }
 
 /// Applies one setting.
@@ -265,7 +157,7 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             let rate = Rate::parse(text).map_err(|why| format!("`{text}` is not a rate: {why}"))?;
             settings.rate = Some(rate);
         }
-        "mode" | "order" | "enforce" | "fields" => return choose(limit, name, text),
+        "mode" | "order" | "per-key" | "enforce" | "fields" => return choose(limit, name, text),
         "burst" => settings.burst = whole(1)?,
         "concurrency" => {
             settings.concurrency = Some(match text {
@@ -323,9 +215,9 @@ fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), Str
         ("order", "fifo") => settings.order = Order::Fifo,
         ("order", "fair") => settings.order = Order::Fair,
         ("order", _) => return Err(format!("`{text}` is neither fifo nor fair")),
-        ("enforce", "true") => settings.enforce = true,
-        ("enforce", "false") => settings.enforce = false,
-        ("enforce", _) => return Err(format!("`{text}` is neither true nor false")),
+        ("enforce", "true" | "false") => settings.enforce = text == "true",
+        ("per-key", "true" | "false") => settings.per_key = text == "true",
+        ("enforce" | "per-key", _) => return Err(format!("`{text}` is neither true nor false")),
         (_, "refused") => limit.fields = RateFields::Refused,
         (_, "always") => limit.fields = RateFields::Always,
         (_, "never") => limit.fields = RateFields::Never,
@@ -368,6 +260,7 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "ageing",
     "enforce",
     "key",
+    "per-key",
     "cost",
     "priority",
     "deadline",
@@ -376,7 +269,8 @@ pub const LIMIT_FIELDS: &[&str] = &[
 
 /// The settings that read the request: they belong to a configuration, not to
 /// the limit, which outlives it.
-pub const REQUEST_FIELDS: &[&str] = &["key", "weights", "cost", "priority", "deadline", "fields"];
+pub const REQUEST_FIELDS: &[&str] =
+    &["key", "per-key", "weights", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -407,6 +301,8 @@ mod tests {
         check("queue-bytes", "much", false);
         check("order", "fair", true);
         check("order", "lifo", false);
+        check("per-key", "true", true);
+        check("per-key", "yes", false);
         check("key", "none", true);
         check("key", "header:X-Tenant", true);
         check("key", "path:{id}", true);
@@ -472,25 +368,11 @@ mod tests {
         check(&[("key", "ip"), ("order", "fair")], &["a"], None);
         check(&[("order", "fair")], &["a"], Some("order"));
         check(&[("key", "ip")], &["a"], Some("weights"));
+        check(&[("key", "ip"), ("per-key", "true")], &[], None);
+        check(&[("per-key", "true")], &[], Some("per-key"));
+        check(&[("key", "ip"), ("per-key", "true"), ("order", "fair")], &[], Some("order"));
         for bad in ["0", "-1", "1.5", "99999999999", ""] {
             assert!(set_weight(&mut LimitDefinition::default(), "a", bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_key_is_shown_as_it_is_written() {
-        for text in ["none", "ip", "header:X-A", "query:a", "cookie:a", "host", "path:{id}", "path"]
-        {
-            let key = KeySource::parse(text).expect("a key");
-            assert_eq!(key.to_string(), text);
-        }
-        assert_eq!(KeySource::Principal.to_string(), "principal");
-    }
-
-    #[test]
-    fn values_of_queries_and_cookies() {
-        assert_eq!(value_of(b"a=1&b=2", b'&', "b"), b"2");
-        assert_eq!(value_of(b"a=1; session=x", b';', "session"), b"x");
-        assert!(value_of(b"ab=1", b'&', "b").is_empty());
     }
 }

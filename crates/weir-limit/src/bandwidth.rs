@@ -4,11 +4,11 @@
 //! Reservations under a shared bandwidth are due one after the other, so that each body has its
 //! turn. A late sender catches up, by at most [`CREDIT_NS`].
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::settings::LimitSettings;
+use crate::shards::Table;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Unused bandwidth of up to this time may be used at once.
@@ -17,11 +17,6 @@ const CREDIT_NS: u64 = 100_000_000;
 const RESERVED_PER_SECOND: u64 = 20;
 const RESERVED_BYTES_MIN: u64 = 1_024;
 const RESERVED_BYTES_MAX: u64 = 64 * 1024;
-/// Keys that have a bandwidth of their own at most; others share [`SHARDS`] of them.
-const KEYS_MAX: usize = 65_536;
-const SHARDS: u64 = 1_024;
-/// Keys that are kept without a look at whether they are still used.
-const TIDY_MIN: usize = 1_024;
 
 /// Direction of a body. Each direction has the whole bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,32 +37,20 @@ pub(crate) struct Bandwidth {
     enforce: AtomicBool,
     moved: AtomicU64,
     waited: AtomicU64,
-    meters: Mutex<Meters>,
-}
-
-/// Meters by key. They stay for a while after the last body of their key: what it has reserved is
-/// owed by the next one.
-#[derive(Debug, Default)]
-struct Meters {
-    by_key: HashMap<(u64, Way), Arc<Meter>>,
-    /// With so many, those that are rested are dropped, but not before this time.
-    tidy_at: (usize, u64),
-}
-
-impl Meters {
-    fn tidy(&mut self, now_ns: u64) {
-        let is_used = |meter: &Arc<Meter>| {
-            Arc::strong_count(meter) > 1 || meter.0.load(Ordering::Relaxed) > now_ns
-        };
-        self.by_key.retain(|_, meter| is_used(meter));
-        let count = (2 * self.by_key.len()).clamp(TIDY_MIN, KEYS_MAX);
-        self.tidy_at = (count, now_ns.saturating_add(SECOND_NS));
-    }
+    /// Meters by key. They stay for a while after the last body of their key: what it has reserved
+    /// is owed by the next one.
+    meters: Mutex<Table<(u64, Way), Meter>>,
 }
 
 /// Time up to which bytes are reserved, in nanoseconds.
 #[derive(Debug, Default)]
 struct Meter(AtomicU64);
+
+impl Meter {
+    fn until(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 impl Bandwidth {
     pub fn new(settings: &LimitSettings) -> Self {
@@ -80,7 +63,7 @@ impl Bandwidth {
     pub fn set(&self, settings: &LimitSettings) {
         let shared = settings.bandwidth.unwrap_or_default();
         if self.shared.swap(shared, Ordering::Relaxed) != shared {
-            for meter in self.meters().by_key.values() {
+            for meter in self.meters().values() {
                 meter.0.store(0, Ordering::Relaxed);
             }
         }
@@ -102,24 +85,18 @@ impl Bandwidth {
         self.waited.load(Ordering::Relaxed)
     }
 
-    fn meters(&self) -> MutexGuard<'_, Meters> {
+    /// Whether no body of any key owes anything.
+    pub fn is_rested(&self, now_ns: u64) -> bool {
+        self.meters().values().all(|meter| meter.until() <= now_ns)
+    }
+
+    fn meters(&self) -> MutexGuard<'_, Table<(u64, Way), Meter>> {
         self.meters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn meter(&self, hash: u64, way: Way, now_ns: u64) -> Arc<Meter> {
-        let mut meters = self.meters();
-        let mut key = (hash, way);
-        if let Some(known) = meters.by_key.get(&key) {
-            return Arc::clone(known);
-        }
-        let (count, after_ns) = meters.tidy_at;
-        if meters.by_key.len() >= count && now_ns >= after_ns {
-            meters.tidy(now_ns);
-        }
-        if meters.by_key.len() >= KEYS_MAX {
-            key = (hash % SHARDS, way);
-        }
-        Arc::clone(meters.by_key.entry(key).or_default())
+        let owes = |meter: &Meter| meter.until() > now_ns;
+        self.meters().get(hash, |hash| (hash, way), now_ns, Meter::until, owes, Meter::default)
     }
 
     /// Reserves bytes; returns the time at which they are due.
@@ -378,7 +355,7 @@ mod tests {
     #[test]
     fn keys_that_owe_nothing_are_forgotten() {
         let all = bandwidth(1_000 * KB, 0);
-        let count = || all.meters().by_key.len();
+        let count = || all.meters().len();
         let mut owing = Stream::new(&all, 0, Way::Up, 0);
         owing.moved(1_000_000 * KB, 0);
         drop(owing);
@@ -386,7 +363,7 @@ mod tests {
             let mut one = Stream::new(&all, key, Way::Up, key * SECOND_NS / 10);
             one.moved(KB, key * SECOND_NS / 10);
         }
-        assert!(count() <= TIDY_MIN, "{}", count());
+        assert!(count() <= 1_024, "{}", count());
         let due = Stream::new(&all, 0, Way::Up, SECOND_NS).ready(SECOND_NS);
         assert!(due.is_err(), "what is owed is not forgotten");
     }

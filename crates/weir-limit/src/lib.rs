@@ -25,6 +25,8 @@ mod queue;
 mod rate;
 mod schedule;
 mod settings;
+mod shards;
+mod top_keys;
 mod valve;
 mod valves;
 
@@ -37,5 +39,6 @@ pub use budget::{RetryBudget, RetryBudgets};
 pub use queue::Key;
 pub use rate::{Rate, RateError};
 pub use settings::{Concurrency, LimitSettings, Mode, Order};
+pub use top_keys::KeyCounts;
 pub use valve::{Counts, Valve, WAIT_BOUNDS_MS};
 pub use valves::Valves;

@@ -1,7 +1,9 @@
 //! Queue of waiting requests. Order: by rank, or by turns of the keys (deficit round robin with the
 //! key's weight as quantum; Shreedhar and Varghese, 1995) and by rank within a key.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::shards::{KEYS_MAX, hand};
 
 /// Key that a request counts for: a hash, or 0 for all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,10 +13,6 @@ pub struct Key {
     /// Cost of its requests that may pass in one round; at least 1.
     pub weight: u32,
 }
-
-/// Keys that have a queue of their own at most; others share [`SHARDS`] queues.
-const KEYS_MAX: usize = 65_536;
-const SHARDS: u64 = 1_024;
 
 /// A request that enters the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +29,11 @@ pub(crate) struct Comer {
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     by_key: HashMap<u64, Waiting<T>>,
-    /// Keys with waiting requests; the one whose turn it is comes first.
+    /// All keys of `by_key`; the one whose turn it is comes first.
     ring: VecDeque<u64>,
+    /// Keys of `by_key` whose last entry gave up; they go when their turn comes.
+    left: usize,
+    rounds: Rounds,
     len: usize,
     /// Sum of the costs of all waiting entries.
     cost: u64,
@@ -63,6 +64,43 @@ impl<T> Waiting<T> {
     }
 }
 
+/// Sums of the costs and weights of keys, by the number of rounds in which their entries pass.
+/// There are few such numbers even where there are many keys: at most one for each length of their
+/// queues, if all costs are 1.
+#[derive(Debug, Default)]
+struct Rounds {
+    by_rounds: BTreeMap<u64, (u64, u64)>,
+    weight: u64,
+}
+
+impl Rounds {
+    fn add(&mut self, cost: u64, weight: u64) {
+        if cost == 0 {
+            return;
+        }
+        let sums = self.by_rounds.entry(cost.div_ceil(weight)).or_default();
+        *sums = (sums.0 + cost, sums.1 + weight);
+        self.weight += weight;
+    }
+
+    fn remove(&mut self, cost: u64, weight: u64) {
+        let rounds = cost.div_ceil(weight);
+        let Some(sums) = self.by_rounds.get_mut(&rounds) else { return };
+        *sums = (sums.0 - cost, sums.1 - weight);
+        if sums.1 == 0 {
+            self.by_rounds.remove(&rounds);
+        }
+        self.weight -= weight;
+    }
+
+    /// Cost that passes in so many rounds.
+    fn cost_of(&self, rounds: u64) -> u64 {
+        let done = self.by_rounds.range(..=rounds).map(|(_, sums)| *sums);
+        let (cost, weight) = done.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        rounds.saturating_mul(self.weight - weight).saturating_add(cost)
+    }
+}
+
 /// Position of an entry in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -72,7 +110,15 @@ pub(crate) struct Place {
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { by_key: HashMap::new(), ring: VecDeque::new(), len: 0, cost: 0, next_id: 0 }
+        Self {
+            by_key: HashMap::new(),
+            ring: VecDeque::new(),
+            left: 0,
+            rounds: Rounds::default(),
+            len: 0,
+            cost: 0,
+            next_id: 0,
+        }
     }
 }
 
@@ -83,8 +129,8 @@ impl<T> Queue<T> {
 
     /// Maximum cost that passes before `comer` if no further request arrives.
     pub fn ahead(&self, comer: Comer) -> u64 {
-        let slot = self.slot(comer.key);
-        let own = self.by_key.get(&slot).map_or(0, |waiting| match waiting.entries.back() {
+        let waiting = self.by_key.get(&self.slot(comer.key));
+        let own = waiting.map_or(0, |waiting| match waiting.entries.back() {
             Some(last) if last.order.0 > comer.rank => {
                 let before = waiting.entries.iter().take_while(|one| one.order.0 <= comer.rank);
                 before.map(|entry| entry.cost).sum()
@@ -93,11 +139,9 @@ impl<T> Queue<T> {
         });
         let rounds = (own + comer.cost).div_ceil(u64::from(comer.key.weight.max(1)));
         // In each round before its own every other key has a full turn.
-        let others = self.by_key.iter().filter(|(hash, _)| **hash != slot);
-        let others: u64 = others
-            .map(|(_, waiting)| waiting.cost.min(rounds.saturating_mul(waiting.weight)))
-            .sum();
-        (own + others).min(self.cost)
+        let of_own_key = |one: &Waiting<T>| one.cost.min(rounds.saturating_mul(one.weight));
+        let others = self.rounds.cost_of(rounds) - waiting.map_or(0, of_own_key);
+        own.saturating_add(others).min(self.cost)
     }
 
     pub fn push(&mut self, comer: Comer, value: T) -> Place {
@@ -109,10 +153,14 @@ impl<T> Queue<T> {
         let weight = u64::from(comer.key.weight.max(1));
         let waiting = self.by_key.entry(slot).or_insert_with(|| {
             self.ring.push_back(slot);
+            self.left += 1;
             Waiting { entries: VecDeque::new(), weight, left: weight, cost: 0 }
         });
+        self.left -= usize::from(waiting.entries.is_empty());
+        self.rounds.remove(waiting.cost, waiting.weight);
         waiting.weight = weight;
         waiting.cost += comer.cost;
+        self.rounds.add(waiting.cost, weight);
         let at = waiting.entries.partition_point(|entry| entry.order < order);
         waiting.entries.insert(at, Entry { order, cost: comer.cost, value });
         Place { key: slot, order }
@@ -125,14 +173,18 @@ impl<T> Queue<T> {
         let entry = waiting.entries.pop_front()?;
         self.len -= 1;
         self.cost -= entry.cost;
+        self.rounds.remove(waiting.cost, waiting.weight);
         waiting.cost -= entry.cost;
         waiting.left = waiting.left.saturating_sub(entry.cost);
         if waiting.entries.is_empty() {
             self.by_key.remove(&slot);
             self.ring.pop_front();
-        } else if waiting.left < waiting.first_cost() {
-            waiting.left += waiting.weight;
-            self.ring.rotate_left(1);
+        } else {
+            self.rounds.add(waiting.cost, waiting.weight);
+            if waiting.left < waiting.first_cost() {
+                waiting.left += waiting.weight;
+                self.ring.rotate_left(1);
+            }
         }
         Some((entry.value, entry.cost))
     }
@@ -140,13 +192,16 @@ impl<T> Queue<T> {
     /// The key whose turn it is, brought to the front of the ring. A key whose first entry costs
     /// more than it has left saves up over the rounds.
     fn turn(&mut self) -> Option<u64> {
-        if let [slot] = self.ring.make_contiguous() {
-            return Some(*slot);
-        }
         for _ in 0..self.ring.len() {
             let slot = *self.ring.front()?;
             let waiting = self.by_key.get_mut(&slot)?;
-            if waiting.left >= waiting.first_cost() {
+            if waiting.entries.is_empty() {
+                self.by_key.remove(&slot);
+                self.ring.pop_front();
+                self.left -= 1;
+                continue;
+            }
+            if waiting.left >= waiting.first_cost() || self.ring.len() == 1 {
                 return Some(slot);
             }
             waiting.left += waiting.weight;
@@ -175,25 +230,34 @@ impl<T> Queue<T> {
         let entry = waiting.entries.remove(at)?;
         self.len -= 1;
         self.cost -= entry.cost;
+        self.rounds.remove(waiting.cost, waiting.weight);
         waiting.cost -= entry.cost;
-        if waiting.entries.is_empty() {
-            self.by_key.remove(&place.key);
-            self.ring.retain(|slot| *slot != place.key);
+        self.rounds.add(waiting.cost, waiting.weight);
+        self.left += usize::from(waiting.entries.is_empty());
+        if self.left > self.by_key.len() / 2 {
+            self.by_key.retain(|_, waiting| !waiting.entries.is_empty());
+            self.ring.retain(|slot| self.by_key.contains_key(slot));
+            self.left = 0;
         }
         Some(entry.value)
     }
 
+    /// The queue of a key: its own; where there are too many keys, the emptiest of the shared ones
+    /// that it is dealt.
     fn slot(&self, key: Key) -> u64 {
-        match self.by_key.len() >= KEYS_MAX && !self.by_key.contains_key(&key.hash) {
-            true => key.hash % SHARDS,
-            false => key.hash,
+        if self.by_key.len() < KEYS_MAX || self.by_key.contains_key(&key.hash) {
+            return key.hash;
         }
+        let cost = |slot: &u64| self.by_key.get(slot).map_or(0, |waiting| waiting.cost);
+        hand(key.hash).into_iter().min_by_key(cost).unwrap_or(key.hash)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Comer, Key, Queue};
+    use proptest::prelude::*;
+
+    use super::{Comer, KEYS_MAX, Key, Queue};
 
     fn comer(hash: u64, weight: u32) -> Comer {
         Comer { key: Key { hash, weight }, cost: 1, rank: 0 }
@@ -268,5 +332,65 @@ mod tests {
         assert_eq!(drain(&mut queue), ["b"]);
         queue.push(comer(2, 1), "d");
         assert_eq!(drain(&mut queue), ["d"]);
+    }
+
+    #[test]
+    fn a_heavy_key_beyond_the_table_keeps_no_other_from_its_turns() {
+        let mut queue = Queue::default();
+        for hash in 0..KEYS_MAX as u64 {
+            queue.push(comer(hash, 1), "own");
+        }
+        let hash = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..1_000 {
+            queue.push(comer(hash(1 << 40), 1), "heavy");
+        }
+        let turns = KEYS_MAX as u64 + 4;
+        for n in 1..=100 {
+            assert!(queue.ahead(comer(hash((1 << 40) + n), 1)) <= turns, "{n}");
+        }
+        assert_eq!(drain(&mut queue).len(), KEYS_MAX + 1_000);
+    }
+
+    #[test]
+    fn keys_whose_entries_gave_up_take_no_turn_and_no_memory() {
+        let mut queue = Queue::default();
+        let all: Vec<_> = (0..1_000).map(|hash| queue.push(comer(hash, 1), "gone")).collect();
+        queue.push(comer(5_000, 1), "stays");
+        for place in &all {
+            assert!(queue.remove(*place).is_some());
+            assert!(queue.ring.len() <= 2 * queue.by_key.len() && queue.left <= queue.ring.len());
+        }
+        assert!(queue.by_key.len() <= 2, "{}", queue.by_key.len());
+        assert_eq!(queue.ahead(comer(7, 1)), 1);
+        assert_eq!(drain(&mut queue), ["stays"]);
+        assert!(queue.by_key.is_empty() && queue.ring.is_empty() && queue.left == 0);
+        assert!(queue.rounds.by_rounds.is_empty() && queue.rounds.weight == 0);
+    }
+
+    proptest! {
+        /// The sums by rounds say what a look at every key says.
+        #[test]
+        fn what_is_ahead_is_the_turns_of_all_others(
+            steps in proptest::collection::vec((0_u64..6, 1_u32..5, 1_u64..9, 0_u8..4), 1..120),
+        ) {
+            let mut queue = Queue::default();
+            let mut places = Vec::new();
+            for (hash, weight, cost, what) in steps {
+                let comer = Comer { cost, ..comer(hash, weight) };
+                let own = queue.by_key.get(&hash).map_or(0, |waiting| waiting.cost);
+                let rounds = (own + cost).div_ceil(u64::from(weight));
+                let others = queue.by_key.iter().filter(|(key, _)| **key != hash);
+                let others: u64 =
+                    others.map(|(_, one)| one.cost.min(rounds * one.weight)).sum();
+                prop_assert_eq!(queue.ahead(comer), (own + others).min(queue.cost));
+                match what {
+                    0 => drop(queue.pop()),
+                    1 => drop(places.pop().and_then(|place| queue.remove(place))),
+                    _ => places.push(queue.push(comer, ())),
+                }
+                let entries: usize = queue.by_key.values().map(|one| one.entries.len()).sum();
+                prop_assert_eq!(queue.len(), entries);
+            }
+        }
     }
 }

@@ -109,8 +109,9 @@ impl Schedule {
                 self.anchor_ns.saturating_add(time)
             }
             Mode::Window => {
-                let windows = count / self.rate.of_a_second();
-                self.anchor_ns.saturating_add(windows.saturating_mul(SECOND_NS))
+                // All whose turn is within a second pass at its start.
+                let time_ns = self.rate.time_of(count);
+                self.anchor_ns.saturating_add(time_ns - time_ns % SECOND_NS)
             }
         }
     }
@@ -133,6 +134,15 @@ impl Schedule {
             }
         }
         (due, rested.at(due).saturating_sub(now_ns))
+    }
+
+    /// Whether it is as it was made, but for its place on the scale of time.
+    pub fn is_rested(&self, now_ns: u64) -> bool {
+        let mut rested = self.clone();
+        rested.rest(now_ns);
+        rested.taken == 0
+            && rested.warmth_ns == 0
+            && rested.anchor_ns.saturating_add(self.rate.time_of(self.burst - 1)) <= now_ns
     }
 
     /// Wait of the next request.

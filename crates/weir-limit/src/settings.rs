@@ -32,6 +32,8 @@ pub struct LimitSettings {
     pub wait_max_ns: u64,
     /// Order of the queue.
     pub order: Order,
+    /// Whether each key has this limit for itself.
+    pub per_key: bool,
     /// Extra wait, in nanoseconds, after which a request passes before one of the next higher
     /// class.
     pub ageing_ns: u64,
@@ -83,6 +85,7 @@ impl Default for LimitSettings {
             queue_bytes_max: 64 * 1024 * 1024,
             wait_max_ns: 30_000_000_000,
             order: Order::Fifo,
+            per_key: false,
             ageing_ns: 1_000_000_000,
             enforce: true,
         }

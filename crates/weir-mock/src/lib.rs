@@ -48,7 +48,7 @@ pub use mocks::{Listed, Mocks};
 pub use mounted::{Mount, Mounted};
 pub use problem::Fault;
 pub use recording::{
-    RecordedBody, RecordedDefinition, RecordedExchange, is_answer, mask_address,
+    RecordedBody, RecordedDefinition, RecordedExchange, is_answer, is_secret, mask_address,
     recorded_definition,
 };
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};

@@ -31,7 +31,10 @@ pub fn set_limits(limits: Vec<Setting>) {
     for limit in limits {
         match limit {
             Setting::Limit(valve, settings) => {
-                arm_if(&valve, valve.change(settings, now_ns()));
+                arm_if(&valve, valve.change(settings.clone(), now_ns()));
+                for one in valve.of_keys() {
+                    arm_if(&one, one.change(settings.clone(), now_ns()));
+                }
             }
             Setting::Breaker(breaker, settings) => breaker.set(settings),
         }

@@ -41,7 +41,7 @@ enum LimitsCommand {
         name: String,
     },
     /// Changes a limit; waiting requests continue at the new rate.
-    Set(SetArgs),
+    Set(Box<SetArgs>),
     /// Holds all requests until `resume`.
     Pause {
         /// Name.
@@ -64,7 +64,7 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "queue_bytes", "max_wait"])]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present_any = ["concurrency", "bandwidth", "stream_bandwidth", "burst", "warm_up", "queue", "queue_bytes", "max_wait", "enforce"])]
     rate: Option<String>,
     /// Requests in service at a time, or `adaptive`.
     #[arg(long, value_name = "N|adaptive", allow_hyphen_values = true)]
@@ -72,6 +72,9 @@ struct SetArgs {
     /// Bytes a second of all bodies of a key, such as `10MB/s`.
     #[arg(long, value_name = "SIZE/s", allow_hyphen_values = true)]
     bandwidth: Option<String>,
+    /// Bytes a second of each body, such as `1MB/s`.
+    #[arg(long, value_name = "SIZE/s", allow_hyphen_values = true)]
+    stream_bandwidth: Option<String>,
     /// Requests that pass at once after an idle time.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     burst: Option<u64>,
@@ -87,6 +90,9 @@ struct SetArgs {
     /// Requests that would wait longer are refused.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     max_wait: Option<String>,
+    /// `false` lets all requests pass and counts what the limit would do.
+    #[arg(long, value_name = "true|false")]
+    enforce: Option<bool>,
 }
 
 /// Runs the command.
@@ -120,11 +126,13 @@ impl SetArgs {
         add("rate", self.rate.as_ref().map(|rate| json!(rate)));
         add("concurrency", self.concurrency.as_ref().map(|count| json!(count)));
         add("bandwidth", self.bandwidth.as_ref().map(|bytes| json!(bytes)));
+        add("stream-bandwidth", self.stream_bandwidth.as_ref().map(|bytes| json!(bytes)));
         add("burst", self.burst.map(|count| json!(count)));
         add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));
         add("queue-bytes", self.queue_bytes.as_ref().map(|bytes| json!(bytes)));
         add("max-wait", self.max_wait.as_ref().map(|wait| json!(wait)));
+        add("enforce", self.enforce.map(|enforce| json!(enforce)));
         Value::Object(body)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir_control::Control;
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
-use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
+use weir_limit::{Concurrency, Counts, KeyCounts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::describe::{BodySpec, Endpoint, Parameter, operation, read, write};
 use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
@@ -107,11 +107,17 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
     // Pause and flush come before the new settings, so that these admit no request in between.
     if paused == Some(true) {
         valve.pause();
+        valve.of_keys().iter().for_each(|one| one.pause());
     }
-    let flushed = if flush { valve.flush() } else { 0 };
+    let flush_all = || valve.flush() + valve.of_keys().iter().map(|one| one.flush()).sum::<usize>();
+    let flushed = if flush { flush_all() } else { 0 };
     weir_server::set_limits(vec![Setting::Limit(Arc::clone(&valve), limit.settings)]);
     if paused == Some(false) {
-        weir_server::arm_if(&valve, valve.resume(weir_server::now_ns()));
+        let now_ns = weir_server::now_ns();
+        weir_server::arm_if(&valve, valve.resume(now_ns));
+        for one in valve.of_keys() {
+            weir_server::arm_if(&one, one.resume(now_ns));
+        }
     }
     tracing::info!(limit = valve.name(), who = call.who, asked = ?asked, "a limit was changed");
     let mut answer = shown(&valve);
@@ -154,6 +160,8 @@ fn shown(valve: &Valve) -> Value {
         "queue": settings.queue_max,
         "queueBytes": settings.queue_bytes_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
+        "perKey": settings.per_key,
+        "keys": counts.keys,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
         "ageingMs": settings.ageing_ns / 1_000_000,
         "enforce": settings.enforce,
@@ -169,6 +177,11 @@ fn shown(valve: &Valve) -> Value {
             + counts.refused_flushed,
         "cancelled": counts.cancelled,
         "shadowed": counts.shadowed,
+        "topKeys": valve.top_keys().into_iter().map(|key| json!({
+            "key": key.name,
+            "waited": key.waited,
+            "refused": key.refused,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -199,6 +212,7 @@ const ROWS: &[Row] = &[
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
     ("held_bytes", "gauge", "Bytes that waiting requests hold.", |c| vec![("", c.held_bytes)]),
+    ("keys", "gauge", "Keys that have a limit of their own.", |c| vec![("", c.keys as u64)]),
     ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {
         c.concurrency.map(|most| ("", most)).into_iter().collect()
     }),
@@ -209,14 +223,17 @@ const ROWS: &[Row] = &[
 
 /// Metrics of all limits in the Prometheus text format; nothing without limits.
 pub fn limits_prometheus(control: &Control) -> String {
+    let valves = valves(control);
     let counts: Vec<(String, Counts)> =
-        valves(control).iter().map(|valve| (label(valve.name()), valve.counts())).collect();
-    if counts.is_empty() { String::new() } else { metrics_of(&counts) }
+        valves.iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+    let keys: Vec<(String, Vec<KeyCounts>)> =
+        valves.iter().map(|valve| (label(valve.name()), valve.top_keys())).collect();
+    if counts.is_empty() { String::new() } else { metrics_of(&counts) + &metrics_of_keys(&keys) }
 }
 
 /// Name, type and meaning of every metric of a limit, without values: for the reference.
 pub fn limits_metrics() -> String {
-    metrics_of(&[])
+    metrics_of(&[]) + &metrics_of_keys(&[])
 }
 
 fn metrics_of(counts: &[(String, Counts)]) -> String {
@@ -248,6 +265,33 @@ fn metrics_of(counts: &[(String, Counts)]) -> String {
     seconds(&mut out, counts, ("late_max", help), |counts| Some(counts.late_max_ns));
     let help = "Time that a request takes when the upstream is not busy.";
     seconds(&mut out, counts, ("baseline", help), |counts| counts.baseline_ns);
+    out
+}
+
+/// The keys that a limit holds back most; a key has its rows as long as it is one of them.
+fn metrics_of_keys(keys: &[(String, Vec<KeyCounts>)]) -> String {
+    type Row = (&'static str, &'static str, fn(&KeyCounts) -> u64);
+    const ROWS: [Row; 2] = [
+        ("waited", "Requests that waited, of the ten keys that are held back most.", |key| {
+            key.waited
+        }),
+        (
+            "refused",
+            "Requests refused on arrival, of the ten keys that are held back most.",
+            |key| key.refused,
+        ),
+    ];
+    let mut out = String::new();
+    for (name, help, read) in ROWS {
+        let name = format!("weir_limit_key_{name}_total");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
+        for (limit, keys) in keys {
+            for key in keys {
+                let (text, count) = (label(&key.name), read(key));
+                let _ = writeln!(out, "{name}{{limit=\"{limit}\",key=\"{text}\"}} {count}");
+            }
+        }
+    }
     out
 }
 

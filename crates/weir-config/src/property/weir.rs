@@ -357,8 +357,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
          `mode` (`pace`, which `bucket` means too, or `window`), `burst`, `warm-up`, `concurrency` (a number or `adaptive`), \
          `concurrency-min`, `concurrency-max`, `bandwidth`, `stream-bandwidth` (`10MB/s`), \
          `queue`, `queue-bytes`, `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` (`none`, `ip`, \
-         `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`), `weights` \
-         by the text of a key, `cost` (a number or `header:N`), `priority` (`header:N`), \
+         `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`), `per-key` \
+         (`true` gives each key the limit for itself), `weights` by the text of a key, `cost` (a number or `header:N`), `priority` (`header:N`), \
          `deadline` (`grpc-timeout` or `header:N`), `fields` (`refused`, `always` or `never`), \
          `enforce` (`true` or `false`).",
         Usage::Read,

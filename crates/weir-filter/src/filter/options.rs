@@ -9,7 +9,8 @@ use weir_mock::ApiSources;
 use weir_route::pattern::RegexCache;
 
 use crate::descriptors::Descriptors;
-use crate::limits::{KeySource, LimitDefinition};
+use crate::key_source::KeySource;
+use crate::limits::LimitDefinition;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 use crate::same::Same;

@@ -1,7 +1,7 @@
 //! RequestRateLimiter: refuses requests above the rate of their key.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use weir_limit::{BucketSettings, Buckets, Refill, Taken};
@@ -9,7 +9,7 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, parse_d
 
 use super::{Behaviour, Build, Filter, FilterOptions, RateHeaders, optional};
 use crate::context::{FilterError, RequestContext, Verdict};
-use crate::limits::KeySource;
+use crate::key_source::{KeySource, hash_of};
 use crate::local_response::LocalResponse;
 use crate::question::{Answer, BucketQuestion, Question};
 use crate::redis::RedisSettings;
@@ -315,7 +315,7 @@ impl Behaviour for RequestRateLimiter {
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let inner = &*self.0;
-        let text = inner.key.text(context);
+        let text = inner.key.read(context, <[u8]>::to_vec);
         if text.is_empty() {
             return Ok(match inner.empty_status {
                 None => Verdict::Continue,
@@ -332,9 +332,7 @@ impl Behaviour for RequestRateLimiter {
             let question = BucketQuestion { redis, key, settings: inner.settings };
             return Ok(Verdict::Ask(Box::new(Question::Bucket(question))));
         }
-        let mut hasher = std::hash::DefaultHasher::new();
-        text.hash(&mut hasher);
-        let (settings, key) = (inner.settings, hasher.finish());
+        let (settings, key) = (inner.settings, hash_of(&text));
         let Taken { allowed, left } = match context.is_asked {
             true => inner.buckets.0.look(settings, key, context.now_ms),
             false => inner.buckets.0.take(settings, key, context.now_ms),

@@ -10,7 +10,8 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
 use crate::context::{FilterError, RequestContext, Verdict};
-use crate::limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit, set_weight, ticket};
+use crate::key_source::KeySource;
+use crate::limits::{LIMIT_FIELDS, LimitDefinition, set_limit, set_weight, ticket};
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
@@ -85,6 +86,12 @@ GET / HTTP/1.1
             Some("none"),
             "Whom a request counts for: `none`, `ip`, `header:NAME`, `query:NAME`, \
              `cookie:NAME`, `host`, `principal` or `path:{variable}`.",
+        ),
+        optional(
+            "per-key",
+            ArgKind::Text,
+            Some("false"),
+            "`true` gives each key the whole limit for itself.",
         ),
         optional(
             "weights",
@@ -305,6 +312,9 @@ impl Behaviour for Throttle {
             all.join(" and "),
             definition.key
         );
+        if settings.per_key {
+            told += ", for each key";
+        }
         if queues {
             let order = match settings.order {
                 Order::Fifo => "fifo",
@@ -396,6 +406,11 @@ mod tests {
         check(
             &[("concurrency", "5"), ("key", "header:X-A"), ("order", "fair"), ("queue", "7")],
             "limit `` holds requests back to 5 at a time; key: header:X-A; order: fair; queue: 7; \
+             max-wait: 30s",
+        );
+        check(
+            &[("rate", "5/s"), ("key", "ip"), ("per-key", "true"), ("queue", "7")],
+            "limit `` holds requests back to 5/s; key: ip, for each key; order: fifo; queue: 7; \
              max-wait: 30s",
         );
         check(

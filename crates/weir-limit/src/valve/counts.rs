@@ -43,9 +43,36 @@ pub struct Counts {
     pub moved_bytes: u64,
     /// Number of times that a body had to wait for its bandwidth, or would have had to.
     pub bandwidth_waits: u64,
+    /// Keys that have the limit for themselves now, where each key has.
+    pub keys: usize,
 }
 
 impl Counts {
+    /// Adds what the valve of one key has counted. What the limit is stays.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.admitted, other.admitted),
+            (&mut self.waited, other.waited),
+            (&mut self.refused_full, other.refused_full),
+            (&mut self.refused_wait, other.refused_wait),
+            (&mut self.refused_deadline, other.refused_deadline),
+            (&mut self.refused_flushed, other.refused_flushed),
+            (&mut self.cancelled, other.cancelled),
+            (&mut self.shadowed, other.shadowed),
+            (&mut self.wait_sum_ns, other.wait_sum_ns),
+            (&mut self.held_bytes, other.held_bytes),
+            (&mut self.in_service, other.in_service),
+            (&mut self.moved_bytes, other.moved_bytes),
+            (&mut self.bandwidth_waits, other.bandwidth_waits),
+        ];
+        let waits = self.waits.iter_mut().zip(other.waits);
+        for (sum, one) in sums.into_iter().chain(waits) {
+            *sum = sum.saturating_add(one);
+        }
+        self.depth += other.depth;
+        self.late_max_ns = self.late_max_ns.max(other.late_max_ns);
+    }
+
     /// Counts one that passed after a wait.
     pub(super) fn add_wait(&mut self, wait_ns: u64) {
         self.waited += 1;

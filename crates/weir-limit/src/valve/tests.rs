@@ -5,8 +5,9 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 
 use super::*;
+use crate::arrival::{Reason, Refusal};
 use crate::rate::Rate;
-use crate::settings::Mode;
+use crate::settings::{Concurrency, Mode, Order};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MS;
@@ -156,6 +157,13 @@ fn a_window_is_a_batch_each_second() {
         (at(499), at(500), at(999), at(1_000)),
         (Some(0), Some(SECOND), Some(SECOND), Some(2 * SECOND))
     );
+    for (text, per_hour) in
+        [("0.5/s", 1_800), ("10/h", 10), ("1.5/s", 5_400), ("333.3/s", 1_199_880)]
+    {
+        let valve = Valve::new("a", LimitSettings { mode: Mode::Window, ..rate(text) });
+        let times = closed_loop(&valve, 1_000, per_hour + 1, 0);
+        assert_eq!(times.last().copied(), Some(3_600 * SECOND), "{text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use super::Valve;
 use super::tests::{MS, SECOND, one, passes, rate, said, told, waits};
-use crate::{Admission, Arrival, Concurrency, Ended, LimitSettings, Reason};
+use crate::{Admission, Arrival, Concurrency, Ended, LimitSettings, Order, Reason};
 
 #[test]
 fn who_has_waited_until_its_deadline_is_refused() {
@@ -108,4 +108,26 @@ fn those_who_wait_hold_no_more_bytes_than_there_is_room_for() {
     waits(&valve, big(60), SECOND);
     valve.flush();
     assert_eq!(held(), (0, 0));
+}
+
+#[test]
+fn keys_that_are_held_back_are_known_by_name() {
+    for order in [Order::Fifo, Order::Fair] {
+        let valve = Valve::new("a", LimitSettings { order, queue_max: 30, ..rate("1/s") });
+        let come = |hash: u64, times: u64| {
+            for _ in 0..times {
+                valve.arrive(one(hash), 0);
+                valve.name_key(hash, || format!("key {hash}"));
+            }
+        };
+        come(0, 10);
+        come(1, 15);
+        come(2, 20);
+        come(3, 3);
+        let told = valve.top_keys();
+        let found: Vec<(&str, u64, u64)> =
+            told.iter().map(|key| (key.name.as_str(), key.waited, key.refused)).collect();
+        // Of the 48 of all keys the first passes and 30 wait. The third is too rare.
+        assert_eq!(found, [("key 2", 6, 14), ("key 1", 15, 0)]);
+    }
 }

@@ -21,6 +21,7 @@ pub use exchange::{RecordedBody, RecordedExchange};
 pub use line::{is_answer, mask_address};
 use operation::Recorded;
 use path::Template;
+pub use secret::is_parameter as is_secret;
 
 /// A definition that was made from a recording.
 #[derive(Clone, Debug, PartialEq)]

@@ -42,8 +42,8 @@ pub(super) fn is_name(name: &str) -> bool {
     WHOLE_NAMES.contains(&plain.as_str()) || IN_NAMES.iter().any(|part| plain.contains(part))
 }
 
-/// Whether a parameter of the query is a secret.
-pub(super) fn is_parameter(name: &str, value: &str) -> bool {
+/// Whether a parameter or header field is a secret, by its name or by its looks.
+pub fn is_parameter(name: &str, value: &str) -> bool {
     is_name(name) || QUERY_NAMES.contains(&plain(name).as_str()) || is_in_address(value)
 }
 

@@ -34,14 +34,16 @@ pub(super) fn admit(
     worker: &Worker,
     client: &Client,
     x: &mut Exchange,
-    ticket: &Ticket,
+    ticket: &mut Ticket,
 ) -> Admitted {
+    let now_ns = now_ns();
+    ticket.valve = ticket.valve.of_key(ticket.arrival.key.hash, now_ns);
     // It would wait for itself for ever.
     if x.held.iter().any(|(held, _)| Arc::ptr_eq(held, &ticket.valve)) {
         return Admitted::Yes;
     }
     let bytes = (x.request.text_len() + client.carry.len()) as u64;
-    match ticket.valve.arrive(Arrival { bytes, ..ticket.arrival }, now_ns()) {
+    match ticket.valve.arrive(Arrival { bytes, ..ticket.arrival }, now_ns) {
         Admission::Pass => {
             hold(worker, x, ticket);
             tell(x, ticket);

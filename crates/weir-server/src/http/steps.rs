@@ -230,9 +230,9 @@ fn run_filters<'s>(
                 let (what, from) = (Awaited::Answer(question), x.record.filters_ran);
                 return Ok(Step::Wait(Box::new(Waiting { route, what, filtering, from })));
             }
-            Verdict::Admit(ticket) => {
+            Verdict::Admit(mut ticket) => {
                 from = std::mem::take(&mut x.record.filters_ran);
-                match admission::admit(worker, client, x, &ticket) {
+                match admission::admit(worker, client, x, &mut ticket) {
                     Admitted::Yes => {}
                     Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
                     Admitted::Later(slot) => {

@@ -3,6 +3,7 @@
 
 mod bandwidth;
 mod crowd;
+mod keys;
 
 use std::net::SocketAddr;
 
