@@ -51,6 +51,12 @@ impl Cluster {
         }
     }
 
+    /// The name under which a [`Directory`](crate::Directory) has the state of the instances of
+    /// `service`.
+    pub fn owner(service: &str) -> String {
+        crate::formed::owner(service)
+    }
+
     /// Name of the service.
     pub fn name(&self) -> &str {
         self.service.name()
@@ -221,7 +227,7 @@ mod tests {
 
     fn cluster(rules: Rules, metadata: &[&[(&str, &str)]]) -> Arc<Cluster> {
         let service = Arc::new(Service::new("a", list(metadata)));
-        Arc::new(Cluster::new(service, rules, &Arc::default()))
+        Arc::new(Cluster::new(service, rules, &Directory::default()))
     }
 
     /// Requests by port, out of `count`.

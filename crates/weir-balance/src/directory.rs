@@ -198,7 +198,7 @@ impl Directory {
 
 impl Cluster {
     /// The instances of `service` under `rules`; their state is kept in `directory`.
-    pub fn new(service: Arc<Service>, rules: Rules, directory: &Arc<Directory>) -> Self {
+    pub fn new(service: Arc<Service>, rules: Rules, directory: &Directory) -> Self {
         Self::of(service, rules, Arc::clone(&directory.members))
     }
 }

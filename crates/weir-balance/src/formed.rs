@@ -55,13 +55,13 @@ impl Formed {
             usable.sort_by_key(|one| std::cmp::Reverse(chance_of(seed, &one.target)));
             usable.truncate(subset.size.max(1));
         }
-        let cluster = format!("lb:{}", service.name().to_ascii_lowercase());
+        let owner = owner(service.name());
         let is_near = |instance: &Instance| match (&rules.zone, instance.zone()) {
             (Some(own), Some(zone)) => own.eq_ignore_ascii_case(zone),
             _ => false,
         };
         let seat = |instance: &Arc<Instance>| Seat {
-            member: members.member(&cluster, (*instance.target).clone()),
+            member: members.member(&owner, (*instance.target).clone()),
             is_near: is_near(instance),
             instance: Arc::clone(instance),
         };
@@ -95,6 +95,11 @@ impl Formed {
         let all = self.seats.iter().filter(|seat| !seat.member.is_drained()).count();
         (usable as u64) * 100 < (all as u64) * u64::from(percent)
     }
+}
+
+/// The owner of the state of a service's instances.
+pub(crate) fn owner(service: &str) -> String {
+    format!("lb:{}", service.to_ascii_lowercase())
 }
 
 /// The weight from metadata, as in Spring (class `WeightedServiceInstanceListSupplier`), or from

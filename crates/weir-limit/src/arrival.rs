@@ -114,6 +114,11 @@ impl Slot {
         told()
     }
 
+    /// Whether its turn has come, or it is refused.
+    pub fn is_told(&self) -> bool {
+        self.state.load(Ordering::Acquire) != WAITS
+    }
+
     /// When it stops waiting, in nanoseconds.
     pub(crate) fn until_ns(&self) -> u64 {
         self.until_ns

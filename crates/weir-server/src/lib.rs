@@ -30,7 +30,6 @@ mod server;
 mod start_error;
 mod sys;
 mod timer;
-mod traffic;
 mod watched;
 mod worker;
 

@@ -256,7 +256,10 @@ async fn reload(
         let _ = asked.send(reloaded);
     }
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
-    for (pipeline, error) in server.set_pipelines(&snapshot) {
+    let before = server.pipelines()();
+    let failures = server.set_pipelines(&snapshot);
+    pipelines::log_changes(&before, &server.pipelines()());
+    for (pipeline, error) in failures {
         tracing::error!(pipeline, "not served: {error}");
     }
     // Routes that were read again are counted where they were.

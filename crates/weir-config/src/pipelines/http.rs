@@ -1,10 +1,9 @@
 //! HTTP pipelines: a route table of their own, with one route.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use weir_balance::{Balance, Group, Instance, Member, Service};
+use weir_balance::{Balance, Cluster, Directory, HashOf, Instance, Rules, Service};
 use weir_route::{NamedArgs, RouteDefinition};
 
 use super::upstreams::Address;
@@ -12,19 +11,23 @@ use crate::compile::Compiler;
 use crate::fields::Fields;
 use weir_snapshot::{Snapshot, Upstream};
 
+/// `balance`, and the duration of a slow start in milliseconds.
+type Shares = (Balance, u64);
+
 /// The table of the pipeline `id`; `None` after reporting problems.
 pub(super) fn table(
     fields: &mut Fields<'_, '_>,
     compiler: &Compiler,
     id: &str,
     addresses: &[Address],
+    (directory, shares): (&Directory, Shares),
     limit: Option<String>,
 ) -> Option<Arc<Snapshot>> {
     let first = addresses.first()?;
     let mut filters = vec![named("PreserveHostHeader", &[])];
     filters.extend(limit.map(|limit| named("Throttle", &[("limit", &limit)])));
     let definition = RouteDefinition {
-        id: format!("pipeline:{id}"),
+        id: name(id),
         filters,
         uri: format!("http://{}:{}", first.host, first.port),
         enabled: true,
@@ -43,9 +46,8 @@ pub(super) fn table(
     };
     // No other reference exists yet.
     let mut route = Arc::into_inner(route)?;
-    if addresses.len() > 1 {
-        route.target.upstream = Upstream::Balanced(Arc::new(service(id, addresses)));
-    }
+    let cluster = cluster(id, addresses, shares, directory);
+    route.target.upstream = Upstream::Clustered(Arc::new(cluster));
     let route = Arc::new(route);
     Some(Arc::new(compiler.snapshot(vec![route])))
 }
@@ -55,29 +57,25 @@ fn named(name: &str, args: &[(&str, &str)]) -> NamedArgs {
     NamedArgs { name: name.into(), args: args.collect() }
 }
 
-/// A service with weighted round robin: each upstream is in the list as often as its weight, evenly
-/// spread.
-fn service(id: &str, addresses: &[Address]) -> Service {
-    let instances: BTreeMap<String, (Arc<Instance>, u32)> = addresses
-        .iter()
-        .map(|one| Instance::new(&one.host, one.port, false))
-        .zip(addresses)
-        .map(|(instance, one)| (instance.id.clone(), (Arc::new(instance), one.weight)))
-        .collect();
-    let member = |(instance, weight): &(Arc<Instance>, u32)| {
-        (Arc::new(Member::new(Arc::clone(&instance.target))), *weight)
+/// The upstreams of a pipeline, by the rules of its `balance`.
+fn cluster(id: &str, addresses: &[Address], rules: Shares, directory: &Directory) -> Cluster {
+    let (balance, slow_start_ms) = rules;
+    let instance = |one: &Address| {
+        let plain = Instance::new(&one.host, one.port, false);
+        Arc::new(Instance { weight: one.weight, ..plain })
     };
-    let turns = Group::new(instances.values().map(member).collect(), Balance::RoundRobin, 0);
-    let divisor = instances.values().map(|(_, weight)| *weight).fold(0, greatest_common_divisor);
-    let rounds: u32 = instances.values().map(|(_, weight)| weight / divisor.max(1)).sum();
-    let in_turn = (0..rounds).filter_map(|_| {
-        let taken = turns.take(&[], 0, 0)?;
-        let target = &taken.member().target;
-        instances.values().find(|(one, _)| one.target == *target).map(|(one, _)| Arc::clone(one))
-    });
-    Service::new(&format!("pipeline:{id}"), in_turn.collect())
+    let service = Service::new(&name(id), addresses.iter().map(instance).collect());
+    let hash = if balance == Balance::HashIp { HashOf::Ip } else { HashOf::Nothing };
+    let rules = Rules { balance, hash, weighted: true, slow_start_ms, ..Rules::default() };
+    Cluster::new(Arc::new(service), rules, directory)
 }
 
-fn greatest_common_divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+/// Name of the service of a pipeline.
+fn name(id: &str) -> String {
+    format!("pipeline:{id}")
+}
+
+/// The owner of the upstreams' state.
+pub(super) fn owner(id: &str) -> String {
+    Cluster::owner(&name(id))
 }

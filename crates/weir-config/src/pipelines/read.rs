@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_balance::Directory;
+use weir_balance::{Balance, Directory};
 use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
@@ -58,8 +58,6 @@ const OWN: &[&str] = &["socks", "frame", "dubbo"];
 
 /// Fields that a protocol does not support, with the reason.
 const USELESS: &[(&str, &[&str], &str)] = &[
-    ("http", &["balance", "slow-start"], "its upstreams have their turns by weight"),
-    ("http", &["check"], "an instance that cannot be reached is passed over"),
     ("http", &["timeouts"], "those of `spring.cloud.gateway.…httpclient` hold"),
     ("http", &["routes"], "write routes of the gateway itself"),
     ("http", &["proxy-protocol"], "the HTTP engine takes `X-Forwarded-For` and `Forwarded`"),
@@ -207,7 +205,7 @@ impl Reading<'_, '_> {
         let has_routes = |node: Node<'_>| node.kind() == Kind::Scalar || node.len() > 0;
         let has_way =
             fields.node("upstream").is_some() || fields.node("routes").is_some_and(has_routes);
-        let protocol = self.protocol(&name, &addresses, has_way, &mut listen);
+        let protocol = self.protocol(&name, &addresses, shares, has_way, &mut listen);
         let limit_name = self.limit_name();
         let limit = match protocol {
             // In HTTP pipelines the limit is a filter of the route.
@@ -219,7 +217,8 @@ impl Reading<'_, '_> {
             return None;
         }
         let id = self.id.clone();
-        let upstream = group(self.directory, &id, &addresses, balance, slow_start_ms);
+        let owner = if name == "http" { http::owner(&id) } else { id.clone() };
+        let upstream = group(self.directory, &owner, &addresses, balance, slow_start_ms);
         self.upstreams = addresses;
         Some(Pipeline {
             listen,
@@ -239,6 +238,7 @@ impl Reading<'_, '_> {
         &mut self,
         name: &str,
         addresses: &[Address],
+        shares: (Balance, u64),
         has_way: bool,
         listen: &mut [SocketAddr],
     ) -> Option<Protocol> {
@@ -253,7 +253,9 @@ impl Reading<'_, '_> {
             "http" => {
                 let limit = self.fields.text("limit").map(|written| written.text);
                 let (compiler, id) = (self.compiler, self.id.clone());
-                http::table(&mut self.fields, compiler, &id, addresses, limit).map(Protocol::Http)
+                let ways = (self.directory, shares);
+                let table = http::table(&mut self.fields, compiler, &id, addresses, ways, limit);
+                table.map(Protocol::Http)
             }
             "socks" => Some(Protocol::Socks(socks::rules(&mut self.fields, listen))),
             "frame" => frame::settings(&mut self.fields).map(Protocol::Frame),

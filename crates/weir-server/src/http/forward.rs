@@ -65,7 +65,6 @@ pub(crate) async fn forward(
         None => (None, None),
     };
     wanted.target = other.as_ref().unwrap_or(target);
-    let _taken = worker.pipeline.as_ref().and_then(|pipeline| pipeline.take(wanted.target));
     if x.choice.is_some() {
         pass_on_cookie(x);
     }

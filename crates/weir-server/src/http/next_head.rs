@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -111,7 +112,13 @@ async fn first_bytes(worker: &Worker, client: &mut Client, in_crowd: bool) -> Fi
         }
         let idle_ms = worker.deadlines.now_ms().saturating_sub(since_ms);
         let over = client.deadline.poll(cx) || idle_ms >= worker.idle_ms_max.get();
-        if over { Poll::Ready(First::Closed) } else { Poll::Pending }
+        if !over {
+            return Poll::Pending;
+        }
+        if let Some(pipeline) = worker.pipeline.as_ref().filter(|_| !graced) {
+            pipeline.expired.fetch_add(1, Ordering::Relaxed);
+        }
+        Poll::Ready(First::Closed)
     })
     .await
 }

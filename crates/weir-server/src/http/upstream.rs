@@ -19,7 +19,6 @@ use crate::deadline::TICK_MS;
 use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::{Socket, connect_to, poll_read, watch_over};
-use crate::pacer::now_ns;
 use crate::watched::Watched;
 use crate::worker::Worker;
 
@@ -69,13 +68,7 @@ pub(crate) async fn acquire(
         }
     }
     let file = file(worker, client, wanted).await?;
-    let started_ns = now_ns();
-    let connected = connect(worker, client, wanted).await;
-    if let Some(pipeline) = &worker.pipeline {
-        let error = connected.as_ref().err().map(|error| error.kind);
-        pipeline.connected(wanted.target, error, started_ns);
-    }
-    let stream = connected?;
+    let stream = connect(worker, client, wanted).await?;
     worker.counters.upstream_opened();
     let (stream, pool) = (Socket::watched(stream), worker.pools.of(wanted.target));
     let now_ms = worker.deadlines.now_ms();

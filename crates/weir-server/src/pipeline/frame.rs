@@ -169,7 +169,7 @@ impl Frames<'_> {
     }
 
     fn arrive(&mut self, message: Vec<u8>) -> Result<(), Cut> {
-        self.counters.traffic.messages.fetch_add(1, Ordering::Relaxed);
+        self.counters.messages.fetch_add(1, Ordering::Relaxed);
         let ruling =
             self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, message.len()));
         match ruling {
@@ -220,7 +220,7 @@ impl Frames<'_> {
     }
 
     fn send(&mut self, message: Vec<u8>) {
-        let held = self.limit.and_then(hold);
+        let held = self.limit.and_then(|limit| hold(limit, self.peer));
         if self.pairs {
             let key = self.settings.requests.key(&message).unwrap_or_default().to_vec();
             self.unanswered.push_back(Unanswered { key, refusal: None, _held: held });

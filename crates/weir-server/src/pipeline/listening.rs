@@ -13,7 +13,6 @@ use weir_snapshot::{Pipeline, Protocol, Snapshot};
 use super::counters::PipelineCounters;
 use super::dubbo::SharedLinks;
 use super::health::Checked;
-use super::http::HttpPipeline;
 use super::near::{Cut, Near};
 use super::{dubbo, frame, health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
@@ -85,11 +84,7 @@ struct Entry {
 async fn serve(worker: Rc<Worker>, opening: Opening) {
     let Opening { listener, serves, current, counters, drain, stopped, listening } = opening;
     let beside = match serves {
-        Serves::Http(table) => {
-            let (current, counters) = (Arc::clone(&current), Arc::clone(&counters));
-            let pipeline = HttpPipeline { current, counters };
-            Some(worker.beside(table, Arc::clone(&drain), pipeline))
-        }
+        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters)),
         Serves::Stream => None,
     };
     let links = Rc::default();

@@ -30,24 +30,26 @@ pub(super) enum Ruling {
     Refused,
 }
 
-/// Comes to `limit`, from `peer`; holds `bytes` while it waits.
+/// Comes to `limit`, from `peer`, with so many bytes that are held while they wait.
 pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr, bytes: usize) -> Ruling {
-    let valve = &limit.valve;
-    let (key, bytes) = (key_of(limit, peer), bytes as u64);
+    let (valve, key) = valve_of(limit, peer);
+    let bytes = bytes as u64;
     let arrival = Arrival { key, cost: limit.cost, bytes, ..Arrival::default() };
     match valve.arrive(arrival, now_ns()) {
         Admission::Pass => Ruling::Pass,
         Admission::Refused(_) => Ruling::Refused,
         Admission::Wait(slot, due) => {
-            arm_if(valve, due);
-            Ruling::Wait(Place { valve: Arc::clone(valve), slot, is_over: false })
+            arm_if(&valve, due);
+            Ruling::Wait(Place { valve, slot, is_over: false })
         }
     }
 }
 
-fn key_of(limit: &PipelineLimit, peer: SocketAddr) -> Key {
+/// The valve that `peer` meets, and its key.
+fn valve_of(limit: &PipelineLimit, peer: SocketAddr) -> (Arc<Valve>, Key) {
     let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
-    Key { hash, weight: 1 }
+    limit.valve.name_key(hash, || peer.ip().to_canonical().to_string());
+    (limit.valve.of_key(hash, now_ns()), Key { hash, weight: 1 })
 }
 
 /// Bandwidth limit for one direction of a connection, if its limit has one.
@@ -62,26 +64,27 @@ pub(super) fn pace_of(
     peer: SocketAddr,
     way: Way,
 ) -> Option<Box<Pace>> {
-    let stream = limit.valve.stream(key_of(limit, peer), way, now_ns)?;
+    let (valve, key) = valve_of(limit, peer);
+    let stream = valve.stream(key, way, now_ns)?;
     let mut pace = Box::new(Pace::new(&worker.deadlines));
     pace.add(stream);
     Some(pace)
 }
 
 /// Takes a place in service, if concurrency is limited.
-pub(super) fn hold(limit: &PipelineLimit) -> Option<Held> {
-    limit.valve.holds().then(|| Held(Arc::clone(&limit.valve)))
+pub(super) fn hold(limit: &PipelineLimit, peer: SocketAddr) -> Option<Held> {
+    limit.valve.holds().then(|| Held(valve_of(limit, peer).0))
 }
 
 /// Waits for the turn of the connection, where there is a limit.
 pub(super) async fn turn(near: &mut Near) -> Result<Option<Held>, Cut> {
     let Some(limit) = near.pipeline.limit.clone() else { return Ok(None) };
-    match arrive(&limit, near.peer, near.carry.len()) {
+    match arrive(&limit, near.peer, 0) {
         Ruling::Pass => {}
         Ruling::Refused => return Err(Cut::Limited),
         Ruling::Wait(place) => wait(near, place).await?,
     }
-    Ok(hold(&limit))
+    Ok(hold(&limit, near.peer))
 }
 
 /// A place in a concurrency limit, given back on drop.
@@ -136,6 +139,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Whether it is decided.
+    pub(super) fn is_told(&self) -> bool {
+        self.slot.is_told()
+    }
+
     /// Whether it may pass, once that is decided.
     pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<bool> {
         let polled = self.slot.poll(cx);

@@ -1,9 +1,29 @@
 //! The pipelines of a running gateway, as the admin API shows them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use weir_server::PipelineStatus;
+
+/// Logs the addresses at which a reload has begun or ended to listen.
+pub fn log_changes(before: &[PipelineStatus], after: &[PipelineStatus]) {
+    let addresses = |all: &[PipelineStatus]| -> BTreeSet<(String, SocketAddr)> {
+        let of = |one: &PipelineStatus| {
+            let id = one.id.clone();
+            one.listen.clone().into_iter().map(move |address| (id.clone(), address))
+        };
+        all.iter().flat_map(of).collect()
+    };
+    let (before, after) = (addresses(before), addresses(after));
+    for (pipeline, address) in after.difference(&before) {
+        tracing::info!(pipeline, %address, "a pipeline listens");
+    }
+    for (pipeline, address) in before.difference(&after) {
+        tracing::info!(pipeline, %address, "a pipeline listens no more; its connections may end");
+    }
+}
 
 /// The pipeline of this name, or all of them.
 pub fn show(all: &[PipelineStatus], id: Option<&str>) -> Option<Value> {

@@ -259,47 +259,6 @@ async fn over_the_limit_the_consumer_hears_it() {
     assert_eq!((answer.id, answer.status), (4, 20));
 }
 
-/// A gateway whose provider never answers, so that all calls but the first wait.
-async fn waits_for_silence() -> (Gateway, TcpListener) {
-    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let more = "  limit: one\nweir.limits.one: { concurrency: 1, max-wait: 1h }\n";
-    (gateway(&config(&[silent.local_addr().expect("its address")], more)), silent)
-}
-
-#[tokio::test]
-async fn heartbeats_are_answered_while_many_calls_wait() {
-    let (gateway, _silent) = waits_for_silence().await;
-    let mut client = connect(&gateway).await;
-    for id in 1..=4_097 {
-        let bytes = call(REQUEST, id, "org.demo.Hello", "say").bytes();
-        client.write_all(&bytes).await.expect("sent");
-    }
-    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 9_999)).await;
-    assert_eq!(beat, Message { status: 20, ..heartbeat(0x22, 9_999) });
-    let answer = ask(&mut client, &call(REQUEST, 4_098, "org.demo.Hello", "say")).await;
-    assert_eq!((answer.id, answer.status), (4_098, 100), "{}", answer.text());
-    let counts = &status(&gateway, "d").await["counts"];
-    assert_eq!((&counts["messages"], &counts["limited"]), (&4_098.into(), &1.into()));
-}
-
-#[tokio::test]
-async fn heartbeats_are_answered_while_large_calls_wait() {
-    let (gateway, _silent) = waits_for_silence().await;
-    let mut client = connect(&gateway).await;
-    let small = call(REQUEST, 1, "org.demo.Hello", "say");
-    client.write_all(&small.bytes()).await.expect("sent");
-    for id in 2..=10 {
-        let mut large = call(REQUEST, id, "org.demo.Hello", "say");
-        large.body.resize(1024 * 1024, b'N');
-        client.write_all(&large.bytes()).await.expect("sent");
-    }
-    // The small one is under way, and eight wait.
-    let answer = read(&mut client).await.expect("an answer");
-    assert_eq!((answer.id, answer.status), (10, 100), "{}", answer.text());
-    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 11)).await;
-    assert_eq!(beat, Message { status: 20, ..heartbeat(0x22, 11) });
-}
-
 #[tokio::test]
 async fn bytes_of_waiting_calls_count_for_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -347,4 +306,27 @@ async fn what_is_no_dubbo_is_closed_and_counted() {
         assert!(rest.is_empty(), "{rest:?}");
     }
     until(&gateway, "d", |found| found["counts"]["broken"] == 3 && found["active"] == 0).await;
+}
+
+#[tokio::test]
+async fn heartbeats_are_answered_however_many_calls_wait() {
+    let limit = "  limit: slow\nweir.limits.slow: { rate: 1/h, max-wait: 1000h, queue: 600 }";
+    let gateway = gateway(&config(&[provider("a", 1).await], limit));
+    let mut client = connect(&gateway).await;
+    let say = |id| call(REQUEST, id, "org.demo.Hello", "say");
+    assert_eq!(ask(&mut client, &say(1)).await.status, 20);
+    // Those wait, and hold more than a megabyte.
+    for id in 2..=601 {
+        let mut large = say(id);
+        large.body.resize(4_096, b'Z');
+        client.write_all(&large.bytes()).await.expect("sent");
+    }
+    let beat = ask(&mut client, &heartbeat(HEARTBEAT, 7_000)).await;
+    assert_eq!((beat.flags, beat.id), (0x22, 7_000));
+    let refused = ask(&mut client, &say(602)).await;
+    assert_eq!((refused.status, refused.id), (100, 602), "the queue of the limit is full");
+    let limit = get(gateway.admin(), "/actuator/gateway/limits/slow").await.text();
+    let limit: serde_json::Value = serde_json::from_str(&limit).expect("JSON");
+    assert_eq!(limit["depth"], 600);
+    assert!(limit["heldBytes"].as_u64() > Some(600 * 4_096), "{limit}");
 }

@@ -138,6 +138,10 @@ async fn a_reload_touches_no_connection_of_those_that_stay() {
     std::fs::write(gateway.config(), config).expect("a file");
     gateway.hang_up();
     gateway.wait_for_output("reloaded");
+    gateway.wait_for_output("a pipeline listens pipeline=\"new\"");
+    gateway.wait_for_output(&format!(
+        "a pipeline listens no more; its connections may end pipeline=\"goes\" address={goes}"
+    ));
     let path = "/actuator/gateway/pipelines/new";
     eventually(async || get(gateway.admin(), path).await.status == 200).await;
     for stream in [&mut held, &mut left] {

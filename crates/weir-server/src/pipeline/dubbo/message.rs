@@ -9,7 +9,7 @@ use crate::pipeline::end::End;
 use crate::pipeline::near::Cut;
 use crate::pipeline::turn::Held;
 
-/// Bytes of calls that may wait for a connection; one call may always wait.
+/// Bytes of calls that may wait for their turn or a connection; one call may always wait.
 pub(super) const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
 /// A call.

@@ -42,11 +42,7 @@ use shared::Opening;
 pub(super) use shared::SharedLinks;
 use sharer::Sharer;
 
-/// Calls of one consumer that may wait for their turn, and bytes of these calls. Calls beyond are
-/// refused: if they were left unread, heartbeats and responses behind them would wait as well.
-const WAITING_MAX: usize = 4_096;
-const WAITING_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Calls of one consumer that may be under way.
+/// Calls of one consumer that may wait or be under way.
 const CALLS_MAX: usize = 65_536;
 /// Calls of providers to one consumer that may be under way.
 const CALLBACKS_MAX: usize = 1_024;
@@ -78,7 +74,6 @@ pub(super) async fn serve(
         links: Vec::new(),
         shared,
         waiting: VecDeque::new(),
-        waiting_bytes: 0,
         under_way: HashMap::new(),
         callbacks: HashMap::new(),
         last_callback: 0,
@@ -110,8 +105,9 @@ struct Calls<'a> {
     links: Vec<Link>,
     /// Connections to providers that it shares, if it does.
     shared: Option<Sharer<'a>>,
+    /// Calls that wait for their turn. The limit bounds their number and bytes, not this
+    /// connection: it is read on, as heartbeats and answers come behind them.
     waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
     /// Calls that wait for their response, by id.
     under_way: HashMap<u64, UnderWay>,
     /// Calls of providers that the consumer is to answer, by the id that it knows.
@@ -145,15 +141,15 @@ impl Calls<'_> {
         if let Some(shared) = &self.shared {
             shared.inbox().watch(cx);
         }
-        // Not for each message: it looks at all calls that wait.
-        self.pass(cx);
         for _ in 0..TURN_MAX {
             if self.shared.as_ref().is_some_and(|shared| shared.inbox().is_overrun()) {
                 return Poll::Ready(Err(Cut::Slow));
             }
-            let moved = self.take_back() | self.requests(cx, scratch)? | self.replies(cx, scratch);
-            // Calls that have just come are to wake this task, too.
-            if moved || self.pass(cx) {
+            if self.pass(cx)
+                | self.take_back()
+                | self.requests(cx, scratch)?
+                | self.replies(cx, scratch)
+            {
                 continue;
             }
             let sent = self.flush();
@@ -193,12 +189,13 @@ impl Calls<'_> {
         let mut moved = false;
         let mut at = 0;
         while let Some(waiting) = self.waiting.get_mut(at) {
-            let Poll::Ready(passes) = waiting.place.poll(cx) else {
+            // Each was polled when it came, so that it wakes this task.
+            let polled = waiting.place.is_told().then(|| waiting.place.poll(cx));
+            let Some(Poll::Ready(passes)) = polled else {
                 at += 1;
                 continue;
             };
             let Some(waiting) = self.waiting.remove(at) else { break };
-            self.waiting_bytes -= waiting.message.bytes.len();
             match passes {
                 true => self.admit(waiting.message),
                 false => self.refuse(&waiting.message.head),
@@ -226,7 +223,7 @@ impl Calls<'_> {
             // Heartbeats end here; other events of the consumer are ignored.
             write_heartbeat_reply(self.client.out(), &head);
         } else if head.is_request {
-            self.arrive(head, bytes);
+            self.arrive(cx, head, bytes);
         } else if let Some((member, id)) = self.callbacks.remove(&head.id) {
             renumber(&mut bytes, id);
             if let Some(link) = self.links.iter_mut().find(|link| link.is_to(&member)) {
@@ -236,15 +233,15 @@ impl Calls<'_> {
         Ok(true)
     }
 
-    fn arrive(&mut self, head: Head, bytes: Vec<u8>) {
-        self.counters.traffic.messages.fetch_add(1, Ordering::Relaxed);
+    fn arrive(&mut self, cx: &Context<'_>, head: Head, bytes: Vec<u8>) {
+        self.counters.messages.fetch_add(1, Ordering::Relaxed);
         let way = match self.way(&head, &bytes) {
             Ok(way) => way,
             Err((status, why)) => return write_error(self.client.out(), &head, status, &why),
         };
         let is_known = self.under_way.contains_key(&head.id);
         let shared_calls = self.shared.as_ref().map_or(0, |shared| shared.inbox().calls());
-        let calls = self.under_way.len() + shared_calls;
+        let calls = self.waiting.len() + self.under_way.len() + shared_calls;
         if head.wants_reply() && (is_known || calls >= CALLS_MAX) {
             let why = "weir: too many calls of this connection are under way";
             let status = Status::ServerThreadpoolExhausted;
@@ -254,17 +251,15 @@ impl Calls<'_> {
         let is_own = self.shared.is_none() || passes_callback(body);
         let message = Message { head, bytes, way, tried: Vec::new(), held: None, is_own };
         let limit = self.pipeline.limit.as_ref();
-        let len = message.bytes.len();
-        if self.waiting.len() >= WAITING_MAX || self.waiting_bytes >= WAITING_BYTES_MAX {
-            return self.refuse(&message.head);
-        }
-        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, len)) {
+        let size = message.bytes.len();
+        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, size)) {
             Ruling::Pass => self.admit(message),
             Ruling::Refused => self.refuse(&message.head),
-            Ruling::Wait(place) => {
-                self.waiting_bytes += message.bytes.len();
-                self.waiting.push_back(Waiting { place, message });
-            }
+            Ruling::Wait(mut place) => match place.poll(cx) {
+                Poll::Ready(true) => self.admit(message),
+                Poll::Ready(false) => self.refuse(&message.head),
+                Poll::Pending => self.waiting.push_back(Waiting { place, message }),
+            },
         }
     }
 
@@ -304,7 +299,7 @@ impl Calls<'_> {
 
     /// Sends a call that has passed the limit.
     fn admit(&mut self, mut message: Message) {
-        message.held = self.pipeline.limit.as_ref().and_then(hold);
+        message.held = self.pipeline.limit.as_ref().and_then(|limit| hold(limit, self.peer));
         self.send(message);
     }
 

@@ -1,6 +1,4 @@
 //! UDP ASSOCIATE: datagrams for as long as the client's connection lasts.
-//!
-//! Datagrams beyond the bandwidth stay in the system's receive buffer, which drops what exceeds it.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -69,9 +67,6 @@ struct Association<'a> {
     inside: Watched<UdpSocket>,
     /// Socket towards all other hosts, for both address families if the machine has both.
     outside: Watched<UdpSocket>,
-    /// Bandwidth limits of the bytes from the client and to it, if any.
-    up: Option<Box<Pace>>,
-    down: Option<Box<Pace>>,
     is_v6: bool,
     host: IpAddr,
     /// Source address of the client's datagrams: as announced, or that of the first one.
@@ -81,6 +76,10 @@ struct Association<'a> {
     /// A pending name lookup, and the datagram that waits for it.
     resolving: Option<(Resolved, Vec<u8>)>,
     buffer: Vec<u8>,
+    /// Bandwidths from and to the client. A datagram that may not move yet stays in the system's
+    /// buffer, which drops those that it has no room for.
+    up: Option<Box<Pace>>,
+    down: Option<Box<Pace>>,
 }
 
 impl<'a> Association<'a> {
@@ -112,20 +111,22 @@ impl<'a> Association<'a> {
             counters,
             inside: Watched::new(inside)?,
             outside: Watched::new(outside)?,
-            up: pace(near, Way::Up),
-            down: pace(near, Way::Down),
             is_v6,
             host,
             client,
             hosts: VecDeque::new(),
             resolving: None,
             buffer: vec![0; HEAD_BYTES_MAX + DATAGRAM_BYTES_MAX],
+            up: pace(near, Way::Up),
+            down: pace(near, Way::Down),
         })
     }
 
     async fn relay(&mut self, near: &mut Near) -> Result<(), Cut> {
-        let now_ms = near.worker.deadlines.refresh();
-        let mut lifetime = Lifetime::begin(&near.pipeline.timeouts, &near.deadline, now_ms);
+        let clock = Rc::clone(&near.worker);
+        let now_ms = || clock.deadlines.now_ms();
+        let timeouts = &near.pipeline.timeouts;
+        let mut lifetime = Lifetime::begin(timeouts, &near.deadline, clock.deadlines.refresh());
         let result = poll_fn(|cx| {
             let read = {
                 let mut scratch = near.worker.scratch.borrow_mut();
@@ -140,11 +141,10 @@ impl<'a> Association<'a> {
             if near.is_over() {
                 return Poll::Ready(Err(Cut::Gone));
             }
-            let now_ms = near.worker.deadlines.now_ms();
             if self.poll(cx) {
-                lifetime.moved(now_ms);
+                lifetime.moved(now_ms());
             }
-            match lifetime.is_over(cx, &near.deadline, now_ms) {
+            match lifetime.is_over(cx, &near.deadline, now_ms()) {
                 true => Poll::Ready(Err(Cut::Expired)),
                 false => Poll::Pending,
             }
@@ -183,10 +183,11 @@ impl<'a> Association<'a> {
             }
             return Poll::Ready(());
         }
-        std::task::ready!(due(&mut self.up, cx));
+        std::task::ready!(may_move(&mut self.up, cx));
         let Some((count, from)) = receive(&self.inside, &mut self.buffer) else {
             return Poll::Pending;
         };
+        moved(&mut self.up, count);
         let is_client = match self.client {
             Some(client) => from == client,
             None => from.ip().to_canonical() == self.host,
@@ -221,11 +222,7 @@ impl<'a> Association<'a> {
         let to = SocketAddr::new(to, address.port());
         // A datagram that does not fit into the socket buffer is lost, as at any other hop.
         let sent = self.outside.try_write(|socket| socket.send_to(data, to));
-        let sent = sent.unwrap_or(0);
-        self.counters.traffic.sent.fetch_add(sent as u64, Ordering::Relaxed);
-        if let Some(pace) = &mut self.up {
-            pace.moved(sent);
-        }
+        self.counters.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
         if self.hosts.contains(&ip) {
             return;
         }
@@ -237,9 +234,10 @@ impl<'a> Association<'a> {
 
     /// Relays one datagram to the client. One from a host that it never wrote to is dropped.
     fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        std::task::ready!(due(&mut self.down, cx));
+        std::task::ready!(may_move(&mut self.down, cx));
         let space = self.buffer.get_mut(HEAD_BYTES_MAX..).unwrap_or_default();
         let Some((count, from)) = receive(&self.outside, space) else { return Poll::Pending };
+        moved(&mut self.down, count);
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let Some(client) = self.client.filter(|_| self.hosts.contains(&from.ip())) else {
             return Poll::Ready(());
@@ -253,18 +251,22 @@ impl<'a> Association<'a> {
         let whole = self.buffer.get(start..HEAD_BYTES_MAX + count).unwrap_or_default();
         let sent = self.inside.try_write(|socket| socket.send_to(whole, client));
         if sent.is_ok() {
-            self.counters.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
-            if let Some(pace) = &mut self.down {
-                pace.moved(count);
-            }
+            self.counters.received.fetch_add(count as u64, Ordering::Relaxed);
         }
         Poll::Ready(())
     }
 }
 
-/// Whether a datagram may pass now; its length is charged once it is known.
-fn due(pace: &mut Option<Box<Pace>>, cx: &mut Context<'_>) -> Poll<()> {
+/// Ready when the bandwidth lets a datagram move. It may be larger than what is due: the next one
+/// waits for the rest.
+fn may_move(pace: &mut Option<Box<Pace>>, cx: &mut Context<'_>) -> Poll<()> {
     pace.as_mut().map_or(Poll::Ready(()), |pace| pace.poll(cx).map(|_| ()))
+}
+
+fn moved(pace: &mut Option<Box<Pace>>, count: usize) {
+    if let Some(pace) = pace {
+        pace.moved(count);
+    }
 }
 
 /// Receives a datagram, if there is one. Errors of datagrams sent earlier are reported here and
