@@ -2,6 +2,8 @@
 
 mod dubbo;
 mod frame;
+mod likeness;
+mod networks;
 mod proxy_protocol;
 mod routes;
 mod socks;

@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 
+use super::networks::canonical;
 use crate::reach::is_link_local;
 use crate::secret::Secret;
 
 /// Users of a proxy, and the targets that it may connect to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocksRules {
     /// Names and passwords; if empty, the proxy does not ask for credentials.
     pub users: Vec<(String, Secret)>,
@@ -54,17 +55,6 @@ impl AddressRule {
     pub fn holds(&self, address: SocketAddr) -> bool {
         self.net.is_none_or(|net| net.contains(&address.ip().to_canonical()))
             && (self.ports.is_empty() || self.ports.iter().any(|one| one.contains(&address.port())))
-    }
-}
-
-/// The IPv4 network that an IPv6 network of mapped addresses stands for; others as they are.
-fn canonical(net: IpNet) -> IpNet {
-    let prefix = net.prefix_len().checked_sub(96);
-    match (net.addr().to_canonical(), prefix) {
-        (IpAddr::V4(ip), Some(prefix)) if net.addr().is_ipv6() => {
-            Ipv4Net::new(ip, prefix).map_or(net, IpNet::V4)
-        }
-        _ => net,
     }
 }
 
