@@ -123,26 +123,3 @@ fn a_higher_layer_changes_single_settings_of_a_limit() {
         &[unknown],
     );
 }
-
-#[test]
-fn a_principal_is_known_behind_what_authenticates() {
-    let check = |filters: &str, is_told: bool| {
-        let found = findings(&format!(
-            "weir.key-resolvers.who: principal\nspring.cloud.gateway.server.webflux.routes:\n- \
-             {{ id: a, uri: http://h, predicates: [Path=/a], filters: [{filters}] }}\n"
-        ));
-        let is_found = found.contains("counts by principal, and nothing before it tells who it is");
-        assert_eq!(is_found, is_told, "{filters}: {found}");
-    };
-    let throttle = "{ name: Throttle, args: { rate: 5/s, key: principal } }";
-    let keys = "{ name: ApiKey, args: { keys: { alice: k1 } } }";
-    check(throttle, true);
-    check(&format!("{throttle}, {keys}"), true);
-    check(&format!("{keys}, {throttle}"), false);
-    check("{ name: Throttle, args: { rate: 5/s, key: ip } }", false);
-    check(
-        "{ name: RequestRateLimiter, args: { key-resolver: '#{@who}', \
-         redis-rate-limiter.replenishRate: 1, redis-rate-limiter.burstCapacity: 1 } }",
-        true,
-    );
-}

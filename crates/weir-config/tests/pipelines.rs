@@ -154,31 +154,6 @@ fn one_mistake_is_reported_once() {
 }
 
 #[test]
-fn wrong_escapes_are_errors() {
-    let base = "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: 10.0.0.1:80";
-    yaml(&format!("{base}, check: {{ send: 'PING\\q' }} }}"), "1:80 `\\q` is no escape");
-    yaml(&format!("{base}, check: {{ expect: 'a\\xZZ' }} }}"), "1:82 `\\xZZ` is no escape");
-    let frame = format!("{base}, protocol: frame, frame: {{ kind: length");
-    yaml(&format!("{frame}, trailer: '\\' }} }}"), "1:114 `\\` is no escape");
-    let keyed = "corr-offset: 2, corr-size: 4, refusal: 'no{key}\\x1'";
-    yaml(&format!("{frame}, {keyed} }} }}"), "1:144 `\\x1` is no escape");
-}
-
-#[test]
-fn a_proxy_header_from_somewhere_is_received() {
-    let text = "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: 10.0.0.1:80, \
-                proxy-protocol: { from: [ 10.0.0.0/8 ] } }";
-    yaml(text, "1:83 `from` is for headers that it receives");
-}
-
-#[test]
-fn a_socks_password_that_is_missing_is_one_error() {
-    let text = "weir.pipelines.a: { listen: 0.0.0.0:0, protocol: socks, \
-                socks: { users: { alice: \"\" } } }";
-    yaml(text, "1:82 `alice` has no password");
-}
-
-#[test]
 fn settings_without_a_value_are_as_if_missing() {
     for line in
         ["limit:", "limit: \"\"", "timeouts:", "proxy-protocol: \"\"", "routes: []", "balance: ~"]

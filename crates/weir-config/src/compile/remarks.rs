@@ -92,7 +92,6 @@ pub(crate) fn remarks(
             filter_cautions(compiler, definition, &mut found);
         }
         variables(compiler, definition, route, &mut found);
-        principals(compiler, definition, route, &mut found);
     }
     found
 }
@@ -282,32 +281,6 @@ fn variables(
             let help = format!("{outcome}; write `{{{name}}}` in Path or Host");
             found.push(Problem::new(Code::Suspicious, part, message, help));
         }
-    }
-}
-
-/// Filters that read the principal before any filter tells who the client is.
-fn principals(
-    compiler: &Compiler,
-    definition: &RouteDefinition,
-    route: &Route<RouteTarget>,
-    found: &mut Vec<Problem>,
-) {
-    let mut is_known = compiler.security().is_some();
-    for entry in route.target.chain.entries() {
-        is_known |= entry.filter.authenticates();
-        if is_known || !entry.filter.reads_principal() {
-            continue;
-        }
-        let kind = entry.filter.spec().name;
-        let at = definition.filters.iter().position(|named| named.name == kind);
-        let part = at.map_or(Part::Route, |at| Part::Filter(at, None));
-        let message = format!("{kind} counts by principal, and nothing before it tells who it is");
-        let help = format!(
-            "{}; write ApiKey, BasicAuth or ForwardAuth before it, or set \
-             `spring.security.oauth2.resourceserver.jwt.issuer-uri`",
-            entry.filter.without_variable()
-        );
-        found.push(Problem::new(Code::Suspicious, part, message, help));
     }
 }
 

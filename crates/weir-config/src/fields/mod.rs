@@ -88,12 +88,6 @@ impl<'a, 'l> Fields<'a, 'l> {
         self.node(name).map(|node| self.text_of(node)).filter(|written| !written.text.is_empty())
     }
 
-    /// The text with the blanks around it.
-    pub fn whole_text(&self, name: &str) -> Option<String> {
-        let text = self.node(name)?.text()?;
-        Some(self.layers.resolve(&text).0.into_owned())
-    }
-
     /// A list, or a comma-separated text.
     pub fn texts(&self, name: &str) -> Vec<Written> {
         let Some(node) = self.node(name) else { return Vec::new() };

@@ -4,7 +4,7 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
 use weir_snapshot::FrameSettings;
 
-use super::escape::{bytes, decoded};
+use super::escape::unescape;
 use crate::fields::{Field, Fields};
 use crate::spring::Node;
 use crate::value::data_size;
@@ -79,16 +79,11 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
         below.wrong(below.at(), fault, "see the guide on pipelines for what fits together");
         return None;
     }
-    let text = below.whole_text("refusal").unwrap_or_default();
-    let refusal = match text.split_once("{key}") {
-        _ if text.is_empty() => None,
-        None => decoded(&mut below, "refusal", &text).map(|bytes| (bytes, None)),
-        Some((before, behind)) => {
-            let before = decoded(&mut below, "refusal", before);
-            let behind = decoded(&mut below, "refusal", behind);
-            before.zip(behind).map(|(before, behind)| (before, Some(behind)))
-        }
-    };
+    let refusal =
+        below.node("refusal").and_then(Node::text).map(|text| match text.split_once("{key}") {
+            None => (unescape(&text), None),
+            Some((before, behind)) => (unescape(before), Some(unescape(behind))),
+        });
     if matches!(refusal, Some((_, Some(_)))) && requests.correlation.is_none() {
         let at = below.node("refusal").map(Node::span).unwrap_or_default();
         below.wrong(at, "messages have no `{key}`", "add `corr-offset` and `corr-size`");
@@ -153,13 +148,13 @@ fn kind(
             };
             let expected = "a whole number such as `-2`, at most 16777216 either way";
             let adjust = below.value("len-adjust", expected, read);
-            let trailer = bytes(below, "trailer").unwrap_or_default();
+            let trailer = below.node("trailer").and_then(Node::text);
             Some(FrameKind::Length {
                 offset,
                 size,
                 len_type: len_type.unwrap_or(LenType::Be),
                 adjust: adjust.unwrap_or(0),
-                trailer,
+                trailer: trailer.map(|text| unescape(&text)).unwrap_or_default(),
             })
         }
         (Some(other), _) => {

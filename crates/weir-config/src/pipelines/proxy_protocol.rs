@@ -40,13 +40,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
             below.wrong(below.at(), "everybody could say that they are somebody else", help);
         }
         Some(true) => {}
-        _ => {
-            if let Some(at) = below.node("from").map(|node| node.key_span()) {
-                let help = "set `receive: true`, or remove `from`";
-                below.wrong(at, "`from` is for headers that it receives, and it takes none", help);
-            }
-            read.from.clear();
-        }
+        _ => read.from.clear(),
     }
     read.send = below.value("send", "`v1` or `v2`", |text| match text {
         "v1" => Some(ProxyVersion::V1),

@@ -10,7 +10,7 @@ use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
 
 use super::circles::{Way, circles};
-use super::escape::bytes;
+use super::escape::unescape;
 use super::upstreams::{Address, UPSTREAM, addresses, balance, group, missing};
 use super::{dubbo, frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
@@ -398,6 +398,9 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
         let at = below.at();
         below.wrong(at, "it looks without a pause", "write an `interval` of at least `100ms`");
     }
+    let bytes = |below: &Fields<'_, '_>, name: &str| {
+        below.node(name).and_then(Node::text).map(|text| unescape(&text)).unwrap_or_default()
+    };
     let mut times = |name: &str, default: u32| {
         let read = below.value(name, "a whole number from 1 to 100", |text| {
             text.parse().ok().filter(|times| (1..=100).contains(times))
@@ -405,6 +408,6 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
         read.unwrap_or(default)
     };
     let (rise, fall) = (times("rise", 2), times("fall", 3));
-    let [send, expect] = ["send", "expect"].map(|name| bytes(&mut below, name).unwrap_or_default());
+    let (send, expect) = (bytes(&below, "send"), bytes(&below, "expect"));
     Some(HealthCheck { interval, timeout, send, expect, rise, fall })
 }

@@ -17,7 +17,6 @@ const FIELDS: &[Field] = &[
 /// `socks`. A proxy without any access rules listens on loopback only, which is reported.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
     let mut rules = SocksRules::default();
-    let before = fields.problems.len();
     if let Some(mut below) = fields.below("socks") {
         if !below.expect(FIELDS) {
             return rules;
@@ -26,9 +25,7 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
         rules.allow = addresses(&mut below, "allow");
         rules.deny = addresses(&mut below, "deny");
     }
-    // After an error it is unknown what was meant.
-    let is_wrong = fields.problems.len() > before;
-    if is_wrong || !rules.is_private() || listen.iter().all(|address| address.ip().is_loopback()) {
+    if !rules.is_private() || listen.iter().all(|address| address.ip().is_loopback()) {
         return rules;
     }
     for address in listen {
@@ -49,7 +46,6 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
 fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
     let Some(mut below) = fields.below("users") else { return Vec::new() };
     let mut users: Vec<(String, Secret)> = Vec::new();
-    let before = below.problems.len();
     for entry in below.entries() {
         let Written { text, at } = below.text_of(entry);
         let name = entry.key().to_owned();
@@ -63,7 +59,7 @@ fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         }
         users.push((name, Secret::new(&text)));
     }
-    if users.is_empty() && below.problems.len() == before {
+    if users.is_empty() {
         let at = below.at();
         below.wrong(at, "it names nobody", "write `users: { alice: \"${SOCKS_PASSWORD}\" }`");
     }

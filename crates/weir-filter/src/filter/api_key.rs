@@ -102,10 +102,6 @@ impl Behaviour for ApiKey {
         Ok(Verdict::Continue)
     }
 
-    fn authenticates(&self) -> bool {
-        true
-    }
-
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("header", &String::from_utf8_lossy(self.0.header.as_bytes()))
     }

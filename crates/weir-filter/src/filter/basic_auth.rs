@@ -155,10 +155,6 @@ impl Behaviour for BasicAuth {
         })
     }
 
-    fn authenticates(&self) -> bool {
-        true
-    }
-
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("realm", &self.0.realm)
     }

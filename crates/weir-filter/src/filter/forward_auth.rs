@@ -234,10 +234,6 @@ impl Behaviour for ForwardAuth {
         Ok(Verdict::Continue)
     }
 
-    fn authenticates(&self) -> bool {
-        true
-    }
-
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("uri", &self.0.url)
     }

@@ -260,16 +260,6 @@ pub(crate) trait Behaviour {
         "every request fails with 500".to_owned()
     }
 
-    /// Whether it reads the principal of a request.
-    fn reads_principal(&self) -> bool {
-        false
-    }
-
-    /// Whether it authenticates the client, so that the principal is known behind it.
-    fn authenticates(&self) -> bool {
-        false
-    }
-
     /// Reason for which it cannot work, although SCG starts with it.
     fn caution(&self) -> Option<String> {
         None
@@ -395,16 +385,6 @@ impl Filter {
     /// What happens if no predicate of the route sets one of its variables; for `weir check`.
     pub fn without_variable(&self) -> String {
         self.behaviour().without_variable()
-    }
-
-    /// Whether it reads the principal of a request.
-    pub fn reads_principal(&self) -> bool {
-        self.behaviour().reads_principal()
-    }
-
-    /// Whether the principal is known behind it.
-    pub fn authenticates(&self) -> bool {
-        self.behaviour().authenticates()
     }
 
     /// Reason for which every request through it will fail, although SCG starts with it; for `weir

@@ -357,10 +357,6 @@ impl Behaviour for RequestRateLimiter {
         self.0.key.variable().into_iter().collect()
     }
 
-    fn reads_principal(&self) -> bool {
-        self.0.key == KeySource::Principal
-    }
-
     fn without_variable(&self) -> String {
         match self.0.empty_status {
             None => "no request is limited".to_owned(),

@@ -277,10 +277,6 @@ impl Behaviour for Throttle {
         self.0.definition.key.variable().into_iter().collect()
     }
 
-    fn reads_principal(&self) -> bool {
-        self.0.definition.key == KeySource::Principal
-    }
-
     fn without_variable(&self) -> String {
         "all requests count as one key".to_owned()
     }
