@@ -78,6 +78,14 @@ impl Group {
         self.members.iter().map(|(member, _)| member)
     }
 
+    /// Whether `other` has the same members, weights and rules.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let mut pairs = self.members.iter().zip(&other.members);
+        (self.balance, self.slow_start_ms) == (other.balance, other.slow_start_ms)
+            && self.members.len() == other.members.len()
+            && pairs.all(|(one, two)| Arc::ptr_eq(&one.0, &two.0) && one.1 == two.1)
+    }
+
     /// State of its members, for operators.
     pub fn states(&self, now_ms: u64) -> Vec<MemberState> {
         self.members.iter().map(|(member, weight)| member.state(*weight, now_ms)).collect()

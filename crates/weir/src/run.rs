@@ -2,6 +2,7 @@
 
 mod bare;
 mod caches;
+mod changes;
 mod control;
 mod logging;
 mod management;

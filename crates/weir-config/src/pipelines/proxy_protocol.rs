@@ -1,6 +1,9 @@
 //! Reads the PROXY protocol settings of a pipeline.
 
-use weir_snapshot::{ProxyProtocol, ProxyVersion, network};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use weir_snapshot::{ProxyProtocol, ProxyVersion};
 
 use crate::fields::{Field, Fields, Shape};
 
@@ -19,7 +22,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
     }
     for written in below.texts("from") {
         let text = written.text.as_str();
-        match network(text) {
+        match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {
             Some(net) => read.from.push(net),
             None => below.wrong(
                 written.at,

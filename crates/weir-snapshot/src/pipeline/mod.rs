@@ -2,7 +2,8 @@
 
 mod dubbo;
 mod frame;
-mod network;
+mod likeness;
+mod networks;
 mod proxy_protocol;
 mod routes;
 mod socks;
@@ -15,7 +16,6 @@ use weir_limit::Valve;
 
 pub use dubbo::{DubboSettings, Sharing};
 pub use frame::FrameSettings;
-pub use network::network;
 pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub use routes::{Fits, Pattern, PipelineRoute};
 pub use socks::{AddressRule, SocksRules};

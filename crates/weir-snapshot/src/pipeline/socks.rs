@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use super::network::network;
+use super::networks::canonical;
 use crate::reach::is_link_local;
 use crate::secret::Secret;
 
 /// Users of a proxy, and the targets that it may connect to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocksRules {
     /// Names and passwords; if empty, the proxy does not ask for credentials.
     pub users: Vec<(String, Secret)>,
@@ -40,7 +40,9 @@ impl AddressRule {
         let net = net.strip_prefix('[').and_then(|net| net.strip_suffix(']')).unwrap_or(net);
         let net = match net {
             "*" => None,
-            net => Some(network(net)?),
+            net => {
+                Some(canonical(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?))
+            }
         };
         let ports = match ports {
             None | Some("*") => Vec::new(),

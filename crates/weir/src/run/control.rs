@@ -9,6 +9,7 @@ use weir_control::{Control, Loaded, Refusal};
 use weir_snapshot::Settings;
 use weir_store::{Options, Store};
 
+use super::changes::Pipelines;
 use super::registries::{Registries, Said};
 use crate::configuration::ConfigArgs;
 use crate::imports::Reach;
@@ -95,11 +96,19 @@ pub async fn reload(
     let Some(loaded) = compile(loaded, Severity::Error) else {
         return Err(refused("the configuration is refused".to_owned()));
     };
+    let before = Pipelines::of(control);
     let reloaded = control.reload(loaded, why.to_owned()).await;
     reloaded.map_err(|refusal| refused(format!("{refusal:?}")))?;
-    let published = control.published().load();
-    let (routes, pipelines) = (published.index.len(), published.pipelines.len());
-    tracing::info!(routes, pipelines, "reloaded");
+    let routes = control.published().load().index.len();
+    match Pipelines::of(control).since(&before) {
+        None => tracing::info!(routes, "reloaded"),
+        Some(pipelines) => {
+            // Without routes there is no listener for them, either.
+            let routes = (routes > 0).then_some(routes);
+            tracing::info!(routes, %pipelines, "reloaded");
+            pipelines.log_names();
+        }
+    }
     let own = Arc::clone(registries);
     let applied = tokio::task::spawn_blocking(move || {
         let changed = own.accept(said);

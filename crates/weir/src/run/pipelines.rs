@@ -99,12 +99,12 @@ fn metrics_of(counts: &[&str], all: &[PipelineStatus]) -> String {
 /// The counters of a pipeline, with their meanings.
 const COUNTS: &[(&str, &str)] = &[
     ("accepted", "Connections accepted."),
-    ("limited", "Connections that the limit refused."),
-    ("unreached", "Connections for which no upstream could be reached."),
+    ("limited", "Connections or messages that the limit refused."),
+    ("unreached", "Connections or messages for which no upstream could be reached."),
     ("messages", "Messages from clients, where they are told apart."),
-    ("broken", "Connections closed for protocol violations."),
+    ("broken", "Connections closed for protocol violations; in HTTP, requests."),
     ("denied", "Connections denied by rules or missing credentials."),
-    ("expired", "Connections ended by a timeout."),
+    ("expired", "Connections ended by a timeout; in HTTP, requests."),
     ("slow", "Connections closed as clients did not read their responses."),
     ("late", "Responses dropped as nobody waits for them any more."),
     ("sent_bytes", "Bytes from clients to upstreams."),

@@ -260,6 +260,25 @@ async fn over_the_limit_the_consumer_hears_it() {
 }
 
 #[tokio::test]
+async fn bytes_of_waiting_calls_count_for_the_limit() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let calls = [1, 2, 3, 4].map(|id| call(REQUEST, id, "org.demo.Hello", "say").bytes());
+    let len = calls[0].len();
+    let more = format!(
+        "  limit: one\nweir.limits.one: {{ concurrency: 1, queue: 9, queue-bytes: {}B }}\n",
+        3 * len - 1
+    );
+    let gateway = gateway(&config(&[silent.local_addr().expect("its address")], &more));
+    let mut client = connect(&gateway).await;
+    client.write_all(&calls.concat()).await.expect("sent");
+    let answer = read(&mut client).await.expect("an answer");
+    assert_eq!((answer.id, answer.status), (4, 100), "one is under way, and two may wait");
+    let shown = get(gateway.admin(), "/actuator/gateway/limits/one").await.text();
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((&shown["depth"], &shown["heldBytes"]), (&2.into(), &(2 * len).into()), "{shown}");
+}
+
+#[tokio::test]
 async fn bytes_of_calls_wait_for_their_bandwidth() {
     let more = "  limit: big\nweir.limits.big: { bandwidth: 1KB/s }\n";
     let gateway = gateway(&config(&[provider("a", 1).await], more));

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use weir_testkit::{Gateway, PATIENCE};
 
-use super::{gateway, ini, status, until, widen_once_it_is_short};
+use super::{gateway, get, ini, status, until, widen_once_it_is_short};
 
 /// A message: its length in two bytes, four bytes of key, a text.
 fn message(key: u32, text: &str) -> Vec<u8> {
@@ -174,6 +174,28 @@ async fn waiting_messages_are_bounded_in_bytes_and_none_is_lost() {
     all.expect("in time").expect("all answers");
     assert!(got == sent);
     sending.await.expect("a task").expect("all sent");
+}
+
+#[tokio::test]
+async fn bytes_of_waiting_messages_count_for_the_limit() {
+    let go = Arc::new(Notify::new());
+    let gateway = gateway(&format!(
+        "- id: f\n  protocol: frame\n  listen: 127.0.0.1:0\n  upstream: {}\n  limit: one\n  \
+         frame: {{ kind: fixed, size: 4, refusal: NOPE }}\n\
+         weir.limits: {{ one: {{ concurrency: 1, queue: 100, queue-bytes: 11B }} }}\n",
+        hesitant(Arc::clone(&go)).await
+    ));
+    let mut client = connect(&gateway).await;
+    client.write_all(b"AAA1AAA2AAA3AAA4").await.expect("sent");
+    until(&gateway, "f", |found| found["counts"]["messages"] == 4).await;
+    let shown = get(gateway.admin(), "/actuator/gateway/limits/one").await.text();
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((&shown["depth"], &shown["heldBytes"]), (&2.into(), &8.into()), "{shown}");
+    go.notify_one();
+    let mut got = [0; 16];
+    let read = tokio::time::timeout(PATIENCE, client.read_exact(&mut got)).await;
+    read.expect("in time").expect("all answers");
+    assert_eq!(String::from_utf8_lossy(&got), "AAA1AAA2AAA3NOPE");
 }
 
 #[tokio::test]

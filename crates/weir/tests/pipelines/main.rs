@@ -2,6 +2,7 @@
 
 mod dubbo;
 mod frame;
+mod frame_python;
 mod http;
 mod peers;
 mod seed;

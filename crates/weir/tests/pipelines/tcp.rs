@@ -100,6 +100,32 @@ async fn connections_wait_for_their_turn() {
 }
 
 #[tokio::test]
+async fn a_reload_says_what_it_did_to_pipelines() {
+    let one = |id: &str, more: &str| format!("- {{ id: {id}, listen: '127.0.0.1:0', {more} }}\n");
+    let to = "upstream: 127.0.0.1:9";
+    let kinds = [
+        one("h", &format!("protocol: http, {to}")),
+        one("s", "protocol: socks, socks: { deny: [ 10.0.0.0/8 ] }"),
+        one("t", &format!("{to}, routes: [ {{ sni: [ a.example ], {to} }} ]")),
+    ]
+    .concat();
+    let paced = |rate: &str| format!("{to}, limit: {rate}");
+    let before = [one("paced", &paced("1/s")), one("goes", to), kinds.clone()].concat();
+    let gateway = gateway(&before);
+    let reload = |pipelines: String| {
+        let config = format!("weir.admin.port: 0\nweir.pipelines:\n{pipelines}");
+        std::fs::write(gateway.config(), config).expect("a file");
+        gateway.hang_up();
+    };
+    reload([one("paced", &paced("2/s")), one("new", to), kinds.clone()].concat());
+    let said = "1 added (new), 1 changed (paced), 1 removed (goes), 3 unchanged";
+    gateway.wait_for_output(&format!("reloaded pipelines={said}"));
+    reload([one("paced", &paced("2/s")), one("new", "upstream: 127.0.0.1:10"), kinds].concat());
+    let said = "0 added, 1 changed (new), 0 removed, 4 unchanged";
+    gateway.wait_for_output(&format!("reloaded pipelines={said}"));
+}
+
+#[tokio::test]
 async fn a_reload_touches_no_connection_of_those_that_stay() {
     let (a, b) = (echo("a").await, echo("b").await);
     let one = |id: &str, to| format!("- {{ id: {id}, listen: '127.0.0.1:0', upstream: '{to}' }}\n");
