@@ -57,11 +57,16 @@ impl Checks {
             let part = Part::DefaultFilter(at, None);
             compile::about_filter(&loaded.compiler, named, part, &mut self.told, &mut found);
         }
+        let layers = loaded.layers();
+        let elements = routes::default_elements(&layers);
         for problem in found {
-            let Part::DefaultFilter(at, _) = problem.part else { continue };
-            let span = loaded.default_places.get(at).copied().unwrap_or_default();
-            let named = loaded.default_filters.get(at).filter(|named| names_secret(named));
-            self.push(problem, span, named, problems);
+            let Part::DefaultFilter(at, arg) = &problem.part else { continue };
+            let Some(named) = loaded.default_filters.get(*at) else { continue };
+            // Those that other properties imply have no element.
+            let element = elements.get(*at).copied();
+            let place = loaded.default_places.get(*at).copied().unwrap_or_default();
+            let span = element.map_or(place, |element| within(element, arg.as_deref()));
+            self.push_of(problem, span, Some(named), element, problems);
         }
     }
 
@@ -167,18 +172,29 @@ impl Checks {
                 _ => None,
             };
             let place = place_of(node, &problem.part);
-            let secret =
-                named.filter(|named| names_secret(named) || place.is_some_and(holds_secret));
-            let open = named.filter(|named| named.name == OPEN).and(place);
             let span = locate(node, &problem.part);
-            let before = problems.len();
-            self.push(problem, span, secret, problems);
-            // The name itself is never secret.
-            let name = place.and_then(|element| child(element, "name")).map(Node::span);
-            if let Some(finding) = problems.get_mut(before) {
-                finding.secret &= name != Some(span);
-                finding.open = open.map(texts_below).unwrap_or_default();
-            }
+            self.push_of(problem, span, named, place, problems);
+        }
+    }
+
+    /// Reports a problem of the predicate or filter `named`, which is written at `element`.
+    fn push_of(
+        &mut self,
+        problem: Problem,
+        span: Span,
+        named: Option<&NamedArgs>,
+        element: Option<Node<'_>>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let secret = named.filter(|named| names_secret(named) || element.is_some_and(holds_secret));
+        let open = named.filter(|named| named.name == OPEN).and(element);
+        let before = problems.len();
+        self.push(problem, span, secret, problems);
+        // The name itself is never secret.
+        let name = element.and_then(|element| child(element, "name")).map(Node::span);
+        if let Some(finding) = problems.get_mut(before) {
+            finding.secret &= name != Some(span);
+            finding.open = open.map(texts_below).unwrap_or_default();
         }
     }
 

@@ -18,7 +18,7 @@ use weir_route::{Beside, NamedArgs, RouteDefinition};
 
 use crate::compile::{Compiler, Options};
 use crate::cors;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, mask_filled_in};
 use crate::imports::{Import, Imports, Outcome, Server};
 use crate::mocks::{self, FileAccess};
 use crate::options;
@@ -242,11 +242,11 @@ impl Loader {
             beside: self.documents.beside,
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
-        let compiler = compiler.with_pipelines(pipelines);
+        mask_filled_in(&layers, &mut problems);
         self.documents.sources.extend(quoted);
         Loaded {
             settings,
-            compiler: Arc::new(compiler),
+            compiler: Arc::new(compiler.with_pipelines(pipelines)),
             default_filters,
             profiles,
             diagnostics: problems,

@@ -92,6 +92,87 @@ fn a_variable_that_nothing_sets_has_the_outcome_of_its_filter() {
 }
 
 #[test]
+fn the_key_of_a_default_throttle_is_shown() {
+    let file = |args: &str| {
+        format!(
+            "spring.cloud.gateway.server.webflux.default-filters:\n- {{ name: Throttle, args: {{ \
+             key: 'header:X-Api-Key', {args} }} }}\n"
+        )
+    };
+    let found = findings(&file("rate: 0/s"));
+    assert!(found.contains("key: 'header:X-Api-Key', rate: 0/s } }\n"), "{found}");
+    let found = findings(&file("rate: 5/s").replace("header:X-Api-Key", "headr:X-Api-Key"));
+    assert!(found.contains("`headr:X-Api-Key` is not a key: write `none`"), "{found}");
+    let found =
+        findings(&(file("rate: '${db.password}', password: abc") + "db.password: hunter2\n"));
+    assert!(!found.contains("hunter2") && !found.contains("abc"), "{found}");
+}
+
+#[test]
+fn secrets_that_placeholders_fill_in_are_not_shown() {
+    let check = |line: &str, expected: &str| {
+        let found = findings(&format!("db.password: hunter2\nplain: soul\n{line}\n"));
+        let is_shown = found.contains("hunter2") || found.contains("default");
+        assert!(found.contains(expected) && !is_shown, "{found}");
+    };
+    check("weir.limits.a: { rate: 5/s, key: '${plain}' }", "`soul` is not a key");
+    check("weir.limits.a: { rate: 5/s, key: '${db.password}' }", "`******` is not a key");
+    check("weir.limits.a.rate: ${db.password}", "`******` is not a rate");
+    check("weir.limits.a.rate: ${other.password:default}", "`******` is not a rate");
+    let weights = "weir.limits.a: { rate: 5/s, key: ip, weights: { a: '${db.password}' } }";
+    check(weights, "`******` is not a weight");
+    check("weir.key-resolvers.r: ${db.password}", "`******` is not something");
+    let pipeline = |field: &str, expected: &str| {
+        check(&format!("weir.pipelines.p:\n  {field}: 'x,${{db.password}}'"), expected);
+    };
+    pipeline("listen", "`******` is no address");
+    pipeline("upstream", "`******` is no address");
+    pipeline("limit", "`******` is neither a limit nor a rate");
+    pipeline("balance", "`******` is not what `balance` takes");
+    check("weir.upstreams.u: { targets: 'h:1', balance: '${db.password}' }", "`******`");
+}
+
+#[test]
+fn a_limit_by_principal_comes_after_the_filter_that_tells_it() {
+    let file = |defaults: &str, filters: &str| {
+        format!(
+            "weir.limits.who: {{ rate: 5/s, key: principal }}\nweir.users.a: b\n\
+             spring.cloud.gateway.server.webflux:\n  default-filters: [{defaults}]\n  \
+             routes:\n  - id: r\n    uri: http://h\n    predicates: [Path=/a]\n    filters:\n    \
+             - AddRequestHeader=A, b\n{filters}"
+        )
+    };
+    let check = |defaults: &str, filters: &str, expected: &[&str]| {
+        let text = file(defaults, filters);
+        let found = findings(&text);
+        let told = found.matches("counts all requests as one key, by `principal`").count();
+        assert_eq!(told, usize::from(!expected.is_empty()), "{text}{found}");
+        for part in expected {
+            assert!(found.contains(part), "{text}{found}");
+        }
+    };
+    let (basic, limit) = ("    - BasicAuth\n", "    - Throttle=who\n");
+    let after = "help: put Throttle after `BasicAuth`, which tells the principal";
+    check("", &format!("{limit}{basic}"), &["warning[suspicious]: Throttle", "yml:11:7\n", after]);
+    check("", &format!("{basic}{limit}"), &[]);
+    let nobody = "no filter of the route tells it";
+    check("", limit, &["yml:11:7\n", nobody, "help: put `ApiKey`, `BasicAuth`, or `ForwardAuth`"]);
+    check("BasicAuth", limit, &[]);
+    check("Throttle=who", basic, &["yml:6:", "`BasicAuth` comes after it"]);
+    check("", "    - Throttle=5/s\n", &[]);
+    let own = "    - { name: Throttle, args: { rate: 5/s, key: principal, per-key: true } }\n";
+    check("", own, &["yml:11:15\n", nobody]);
+    let forward = |more: &str| {
+        format!("    - {{ name: ForwardAuth, args: {{ uri: 'http://a', {more} }} }}\n{limit}")
+    };
+    check("", &forward("timeout: 1s"), &["yml:12:7\n", nobody]);
+    check("", &forward("principalHeader: X-User"), &[]);
+    let token = "spring.security.oauth2.resourceserver.jwt.issuer-uri: http://i\n";
+    let found = findings(&(token.to_owned() + &file("", limit)));
+    assert!(!found.contains("by `principal`"), "{found}");
+}
+
+#[test]
 fn a_higher_layer_changes_single_settings_of_a_limit() {
     let check = |variable: (&str, &str), set: &str, file: &str, expected: &[&str]| {
         let variables = vec![(variable.0.to_owned(), variable.1.to_owned())];

@@ -154,6 +154,23 @@ fn one_mistake_is_reported_once() {
 }
 
 #[test]
+fn a_configuration_without_pipelines_says_so() {
+    yaml("weir.pipelines:\n", "1:6 `weir.pipelines` has no pipeline; write `front: {");
+    yaml("server.port: 0\nweir:\n  pipelines: []\n", "3:3 `weir.pipelines` has no pipeline");
+    for text in ["", "# nothing yet\n\n"] {
+        ini(text, "1:1 this file has no pipeline; write `[pipeline.NAME]` with `listen");
+    }
+    ini(PROXY, "1:1 this module is part of no pipeline");
+}
+
+#[test]
+fn a_misspelt_field_is_not_missing_too() {
+    yaml("weir.pipelines.a: { listn: 127.0.0.1:0, upstream: 10.0.0.1:80 }", "1:21 no `listn`");
+    yaml("weir.pipelines.a: { listen: 127.0.0.1:0, upstrem: 10.0.0.1:80 }", "1:42 no `upstrem`");
+    ini(&format!("{OPEN}{PROXY}").replace("listen", "listne"), "2:10 there is no `listne`");
+}
+
+#[test]
 fn settings_without_a_value_are_as_if_missing() {
     for line in
         ["limit:", "limit: \"\"", "timeouts:", "proxy-protocol: \"\"", "routes: []", "balance: ~"]
@@ -180,6 +197,73 @@ fn fields_that_do_not_fit_the_kind_of_messages_are_errors() {
     frame("corr-offset: 5", "12 `corr-offset` is without `corr-size`");
     frame("len-adjust: -9223372036854775808", "24 is not what `len-adjust` takes");
     frame("len-adjust: 16777217", "24 is not what `len-adjust` takes");
+}
+
+#[test]
+fn wrong_escapes_are_errors() {
+    let valid = "write `\\r`, `\\n`, `\\t`, `\\\\` for a backslash, or `\\x` with two hexadecimal \
+                 digits, such as `\\x03`";
+    with(r"check: { send: 'PING\xZZ' }", &format!(r"18 `\xZZ` in `send` is no escape; {valid}"));
+    with(r"check: { expect: '\q' }", r"20 `\q` in `expect` is no escape");
+    let frame = |frame: &str, expected: &str| {
+        with(&format!("frame: {{ {frame} }}\n  protocol: frame"), expected);
+    };
+    frame(r"trailer: 'a\'", r"21 `\` in `trailer` is no escape");
+    frame(r"refusal: '\x0'", r"21 `\x0` in `refusal` is no escape");
+    frame(
+        r"corr-size: 4, corr-offset: 2, refusal: '\r{key}\z'",
+        r"51 `\z` in `refusal` is no escape",
+    );
+    let check =
+        |line: &str| format!("{OPEN}{PROXY}").replace("[module", &format!("{line}\n[module"));
+    ini(&check(r"check.send = \q"), r"3:14 `\q` in `send` is no escape");
+    ini(&check(r"check.expect = OK\"), r"3:16 `\` in `expect` is no escape");
+    let messages = "[module.f]\nname = frame-decoder\n";
+    let trailer =
+        format!("{OPEN}{messages}trailer = \\x3\n[module.e]\nname = frame-encoder\n{PROXY}");
+    ini(&trailer, r"5:11 `\x3` in `trailer` is no escape");
+    ini(&trailer.replace("trailer", "refusal"), r"5:11 `\x3` in `refusal` is no escape");
+}
+
+#[test]
+fn rules_of_a_proxy_that_were_not_understood_are_no_open_proxy() {
+    let socks = |rules: &str, expected: &str| {
+        let head = "weir.pipelines.a: { listen: 0.0.0.0:1080, protocol: socks, socks: ";
+        yaml(&format!("{head}{rules} }}"), expected);
+    };
+    socks(
+        "{ users: { a: '${SOCKS_PASSWORD}' } }",
+        "1:81 `${SOCKS_PASSWORD}` in `socks.users.a` has neither a value nor a default; set",
+    );
+    let unset = "weir.pipelines.a: { listen: 0.0.0.0:1080, protocol: socks, \
+                 socks: { users: { a: b, c: '${SOCKS_PASSWORD}' } } }";
+    let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+    loader.add(Source::new("application.yml", unset, Format::Yaml));
+    assert!(loader.load().is_refused());
+    socks("{ users: { a: '' } }", "1:81 `a` has no password that SOCKS can carry");
+    socks("{ users: {} }", "1:69 it names nobody");
+    socks("{ allow: [ nowhere ] }", "1:78 `nowhere` is no address rule");
+    socks("{ deny: [ nowhere ] }", "1:77 `nowhere` is no address rule");
+    socks("alice", "1:67 `socks` is a map, and this is one value");
+    let users = "[module.s]\nname = socks\nusers.a = ${SOCKS_PASSWORD}\n";
+    let open = OPEN.replace("127.0.0.1", "0.0.0.0");
+    ini(&format!("{open}{users}"), "5:11 `${SOCKS_PASSWORD}` in `socks.users.a`");
+}
+
+#[test]
+fn networks_of_proxies_need_receive() {
+    with(
+        "proxy-protocol: { from: [ 10.0.0.0/8 ], send: v2 }",
+        "21 `from` is without `receive: true`; write `receive: true` to accept",
+    );
+    with(
+        "proxy-protocol: { from: [ 10.0.0.0/8 ], receive: yes please }",
+        "52 `yes please` is not what `receive` takes",
+    );
+    with("proxy-protocol: { receive: true, from: '::ffff:10.0.0.0/129' }", "42 is no network");
+    let off = "weir.pipelines.a: { listen: 127.0.0.1:0, upstream: 10.0.0.1:80, \
+               proxy-protocol: { receive: false, from: 10.0.0.0/8 } }";
+    assert_eq!(errors("application.yml", off, Format::Yaml), [""; 0]);
 }
 
 /// Checks that an ini file has exactly one error.

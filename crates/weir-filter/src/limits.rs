@@ -184,7 +184,10 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             settings.warm_up_ns = warm_up_ns;
         }
         "ageing" => settings.ageing_ns = duration_ns()?,
-        "key" => limit.key = KeySource::parse(text)?,
+        "key" => {
+            let read = KeySource::parse(text);
+            limit.key = read.map_err(|why| format!("`{text}` is not a key: {why}"))?;
+        }
         "cost" => limit.cost = CostSource::parse(text)?,
         "priority" => limit.priority = Some(priority(text)?),
         "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),

@@ -167,10 +167,7 @@ fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
                 false => "no routes (the locator has no registry to ask: name one)",
             }
         }
-        (false, 0) if is_ini(loaded) => {
-            "no pipelines: write `[pipeline.NAME]` with `listen`, and a module `name = proxy` \
-             with `upstream` behind it"
-        }
+        (false, 0) if is_ini(loaded) => "no pipelines",
         (false, 0) => {
             "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
         }

@@ -250,10 +250,15 @@ mod tests {
             )
         };
         let error = load("latin.yml").expect_err("not UTF-8").to_string();
-        assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
+        assert!(error.ends_with("latin.yml:2:4: not UTF-8; save the file as UTF-8"), "{error}");
         assert!(load("latin.properties").is_ok());
-        assert!(load("nothing.yml").is_err());
-        assert!(load("nothing.txt").is_err());
+        for missing in ["nothing.yml", "nothing.txt"] {
+            let error = load(missing).expect_err("no file").to_string();
+            assert!(error.starts_with("there is no file ") && error.ends_with(missing), "{error}");
+        }
+        write(directory.path(), "some.conf", b"a: 1\n");
+        let error = load("some.conf").expect_err("no format").to_string();
+        assert!(error.ends_with(".properties, .json and .ini; rename it"), "{error}");
         let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
         assert!(empty.load_with(Vec::new(), &Default::default(), Reach::Files).is_err());
     }

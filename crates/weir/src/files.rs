@@ -1,6 +1,6 @@
 //! Files of a configuration: finding them by name, and reading them.
 
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -53,8 +53,14 @@ pub fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
 /// # Errors It cannot be read, or its format is unknown.
 pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
+    // A link to nothing is there, and cannot be read.
+    if let Err(error) = std::fs::symlink_metadata(file)
+        && error.kind() == ErrorKind::NotFound
+    {
+        bail!("there is no file {name}{}", looked_up_in(file));
+    }
     let Some(format) = format.or_else(|| Format::of_name(&name)) else {
-        bail!("{name}: weir reads .yml, .yaml, .properties, .json and .ini");
+        bail!("{name}: weir reads .yml, .yaml, .properties, .json and .ini; rename it");
     };
     let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
     let text = match String::from_utf8(bytes) {
@@ -66,13 +72,23 @@ pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyho
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let before = error.as_bytes().get(..at).unwrap_or_default();
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            bail!("{name}:{line}: not UTF-8; save the file as UTF-8");
+            let before = String::from_utf8_lossy(before);
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+            bail!("{name}:{line}:{column}: not UTF-8; save the file as UTF-8");
         }
     };
     let mut source = Source::new(&name, text, format);
     source.profile = profile.map(str::to_owned);
     Ok(source)
+}
+
+/// The directory that a relative path starts from.
+fn looked_up_in(file: &Path) -> String {
+    match std::env::current_dir() {
+        Ok(directory) if file.is_relative() => format!(" in {}", directory.display()),
+        _ => String::new(),
+    }
 }
 
 /// The bytes of a regular file: a pipe would hold up the start, and a device may never end.

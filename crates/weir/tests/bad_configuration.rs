@@ -121,7 +121,7 @@ async fn what_is_no_file_is_refused() {
         assert!(made.success());
     };
     let cases: [(&str, &dyn Fn()); 5] = [
-        ("cannot read", &|| {}),
+        ("there is no file", &|| {}),
         ("there is no application.yml", &|| std::fs::create_dir(path).expect("directory")),
         ("not a regular file", &|| link("/dev/zero")),
         ("not a regular file", &fifo),

@@ -88,6 +88,10 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
         match (name.as_str(), value) {
             ("paused", Value::Bool(pause)) => paused = Some(*pause),
             ("flush", Value::Bool(all)) => flush = *all,
+            (own @ ("paused" | "flush"), _) => {
+                let why = format!("{own}: `{text}` is no boolean; write true or false");
+                return Err(Failure::bad_request(why));
+            }
             (own, _) if REQUEST_FIELDS.contains(&own) => {
                 let why = format!("`{own}` can be changed in the configuration only");
                 return Err(Failure::bad_request(why));

@@ -92,6 +92,7 @@ pub(crate) fn remarks(
             filter_cautions(compiler, definition, &mut found);
         }
         variables(compiler, definition, route, &mut found);
+        found.extend(unknown_principal(compiler, definition, route));
     }
     found
 }
@@ -282,6 +283,42 @@ fn variables(
             found.push(Problem::new(Code::Suspicious, part, message, help));
         }
     }
+}
+
+/// A limit by principal where nothing before it tells the principal: it has one key for all.
+fn unknown_principal(
+    compiler: &Compiler,
+    definition: &RouteDefinition,
+    route: &Route<RouteTarget>,
+) -> Option<Problem> {
+    let entries = route.target.chain.entries();
+    let (at, limit) = entries.iter().enumerate().find(|(_, one)| one.filter.counts_by_who())?;
+    let teller = entries.iter().position(|one| one.filter.tells_who());
+    if compiler.options.security.is_some() || teller.is_some_and(|teller| teller < at) {
+        return None;
+    }
+    let kind = limit.filter.spec().name;
+    let written = definition.filters.iter().enumerate().find(|(at, named)| {
+        let filter = compiler.filter(named, |arg| Part::Filter(*at, arg), &mut Vec::new());
+        filter.is_some_and(|filter| filter.counts_by_who())
+    });
+    let part = written.map_or(Part::Route, |(at, _)| Part::Filter(at, None));
+    let (why, help) = match teller.and_then(|teller| entries.get(teller)) {
+        Some(teller) => {
+            let name = teller.filter.spec().name;
+            (
+                format!("`{name}` comes after it"),
+                format!("put {kind} after `{name}`, which tells the principal"),
+            )
+        }
+        None => (
+            "no filter of the route tells it".to_owned(),
+            "put `ApiKey`, `BasicAuth`, or `ForwardAuth` with a `principalHeader` before it"
+                .to_owned(),
+        ),
+    };
+    let message = format!("{kind} counts all requests as one key, by `principal`: {why}");
+    Some(Problem::new(Code::Suspicious, part, message, help))
 }
 
 /// Whether a pattern has the variable `name`: `{name}`, `{name:regex}` or `{*name}`.

@@ -4,12 +4,15 @@
 //! them.
 
 mod code;
+mod filled_in;
 mod render;
 mod secret;
 mod severity;
 
 pub use code::{Category, Code, findings_reference};
+pub(crate) use filled_in::mask_filled_in;
 pub use render::{Style, render, to_json};
+use secret::HIDDEN;
 pub use secret::is_secret;
 pub(crate) use secret::{fills_in_secret, mask_url};
 pub use severity::Severity;

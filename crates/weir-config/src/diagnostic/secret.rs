@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Replacement of a masked text.
-const HIDDEN: &str = "******";
+pub(super) const HIDDEN: &str = "******";
 
 /// The name of a filter, which is not secret.
 const TOKEN_RELAY: &str = "TokenRelay";

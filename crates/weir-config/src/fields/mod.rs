@@ -150,6 +150,14 @@ impl<'a, 'l> Fields<'a, 'l> {
         fits
     }
 
+    /// Whether a field that is not in `known` was most likely meant to be `name`.
+    pub fn misspells(&self, name: &str, known: &[Field]) -> bool {
+        let names = || known.iter().map(|field| field.name);
+        let unknown = |entry: &Node<'_>| names().all(|known| !key::same(known, entry.key()));
+        let mut unknown = self.entries().into_iter().filter(unknown);
+        unknown.any(|entry| nearest(entry.key(), names()) == Some(name))
+    }
+
     /// Reports fields that are not in `known`.
     pub fn only(&mut self, known: &[&str]) {
         for entry in self.entries() {

@@ -4,7 +4,7 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
 use weir_snapshot::FrameSettings;
 
-use super::escape::unescape;
+use super::escape;
 use crate::fields::{Field, Fields};
 use crate::spring::Node;
 use crate::value::data_size;
@@ -79,11 +79,14 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
         below.wrong(below.at(), fault, "see the guide on pipelines for what fits together");
         return None;
     }
-    let refusal =
-        below.node("refusal").and_then(Node::text).map(|text| match text.split_once("{key}") {
-            None => (unescape(&text), None),
-            Some((before, behind)) => (unescape(before), Some(unescape(behind))),
-        });
+    let refusal = below.node("refusal").and_then(Node::text).map(|text| {
+        let (before, behind) = match text.split_once("{key}") {
+            None => (&*text, None),
+            Some((before, behind)) => (before, Some(behind)),
+        };
+        let mut bytes = |part: &str| escape::bytes_of(&mut below, "refusal", part);
+        (bytes(before), behind.map(bytes))
+    });
     if matches!(refusal, Some((_, Some(_)))) && requests.correlation.is_none() {
         let at = below.node("refusal").map(Node::span).unwrap_or_default();
         below.wrong(at, "messages have no `{key}`", "add `corr-offset` and `corr-size`");
@@ -148,13 +151,12 @@ fn kind(
             };
             let expected = "a whole number such as `-2`, at most 16777216 either way";
             let adjust = below.value("len-adjust", expected, read);
-            let trailer = below.node("trailer").and_then(Node::text);
             Some(FrameKind::Length {
                 offset,
                 size,
                 len_type: len_type.unwrap_or(LenType::Be),
                 adjust: adjust.unwrap_or(0),
-                trailer: trailer.map(|text| unescape(&text)).unwrap_or_default(),
+                trailer: escape::bytes(below, "trailer"),
             })
         }
         (Some(other), _) => {

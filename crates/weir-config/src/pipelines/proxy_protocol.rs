@@ -1,9 +1,6 @@
 //! Reads the PROXY protocol settings of a pipeline.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
-use weir_snapshot::{ProxyProtocol, ProxyVersion};
+use weir_snapshot::{ProxyProtocol, ProxyVersion, network};
 
 use crate::fields::{Field, Fields, Shape};
 
@@ -22,7 +19,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
     }
     for written in below.texts("from") {
         let text = written.text.as_str();
-        match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {
+        match network(text) {
             Some(net) => read.from.push(net),
             None => below.wrong(
                 written.at,
@@ -34,13 +31,20 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
     let truth = |text: &str| text.parse::<bool>().ok();
     let receive = below.value("receive", "`true` or `false`", truth);
     match receive {
-        Some(true) if read.from.is_empty() => {
+        Some(true) if below.texts("from").is_empty() => {
             let help = "add `from` with the networks of the proxies in front, such as \
                         `from: [ 10.0.0.0/8 ]`";
             below.wrong(below.at(), "everybody could say that they are somebody else", help);
         }
         Some(true) => {}
-        _ => read.from.clear(),
+        Some(false) => read.from.clear(),
+        None => {
+            if let (Some(from), None) = (below.node("from"), below.text("receive")) {
+                let help = "write `receive: true` to accept PROXY headers from these networks, \
+                            or remove `from`";
+                below.wrong(from.key_span(), "`from` is without `receive: true`", help);
+            }
+        }
     }
     read.send = below.value("send", "`v1` or `v2`", |text| match text {
         "v1" => Some(ProxyVersion::V1),

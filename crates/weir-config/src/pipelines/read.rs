@@ -10,7 +10,7 @@ use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, Settings};
 
 use super::circles::{Way, circles};
-use super::escape::unescape;
+use super::escape;
 use super::upstreams::{Address, UPSTREAM, addresses, balance, group, missing};
 use super::{dubbo, frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
@@ -122,6 +122,7 @@ fn written<'l>(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(String, Vec<Node<'l>>)> {
     let mut all: Vec<(String, Vec<Node<'l>>)> = Vec::new();
+    let before = problems.len();
     let mut has_list = false;
     for node in layers.all(NAME) {
         if node.kind() == Kind::Scalar && node.text().is_some_and(|text| !text.trim().is_empty()) {
@@ -161,12 +162,17 @@ fn written<'l>(
             }
         }
     }
+    if let (Some(node), true) = (layers.find(NAME), all.is_empty() && problems.len() == before) {
+        let found = Diagnostic::new(Code::Suspicious, format!("`{NAME}` has no pipeline"));
+        problems.push(found.at(node.key_span()).help(PIPELINE));
+    }
     all
 }
 
+const PIPELINE: &str = "write `front: { listen: 0.0.0.0:8080, upstream: 10.0.0.1:80 }`";
+
 fn wrong_shape(node: Node<'_>, message: String) -> Diagnostic {
-    let help = "write `front: { listen: 0.0.0.0:8080, upstream: 10.0.0.1:80 }`";
-    Diagnostic::new(Code::InvalidValue, message).at(node.span()).help(help)
+    Diagnostic::new(Code::InvalidValue, message).at(node.span()).help(PIPELINE)
 }
 
 struct Reading<'a, 'l> {
@@ -245,7 +251,9 @@ impl Reading<'_, '_> {
         self.useless(name);
         if !has_way && name != "socks" {
             let at = self.fields.at();
-            missing(&mut self.fields, at);
+            if !self.fields.misspells("upstream", FIELDS) {
+                missing(&mut self.fields, at);
+            }
             return None;
         }
         match name {
@@ -345,6 +353,7 @@ fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
     let mut all = Vec::new();
     let texts = fields.texts("listen");
     if texts.is_empty()
+        && !fields.misspells("listen", FIELDS)
         && fields.node("listen").is_none_or(|node| Shape::Values.misfit(node).is_none())
     {
         let at = fields.at();
@@ -398,9 +407,6 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
         let at = below.at();
         below.wrong(at, "it looks without a pause", "write an `interval` of at least `100ms`");
     }
-    let bytes = |below: &Fields<'_, '_>, name: &str| {
-        below.node(name).and_then(Node::text).map(|text| unescape(&text)).unwrap_or_default()
-    };
     let mut times = |name: &str, default: u32| {
         let read = below.value(name, "a whole number from 1 to 100", |text| {
             text.parse().ok().filter(|times| (1..=100).contains(times))
@@ -408,6 +414,6 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
         read.unwrap_or(default)
     };
     let (rise, fall) = (times("rise", 2), times("fall", 3));
-    let (send, expect) = (bytes(&below, "send"), bytes(&below, "expect"));
+    let (send, expect) = (escape::bytes(&mut below, "send"), escape::bytes(&mut below, "expect"));
     Some(HealthCheck { interval, timeout, send, expect, rise, fall })
 }

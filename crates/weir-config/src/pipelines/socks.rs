@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_snapshot::{AddressRule, Secret, SocksRules};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::fields::{Field, Fields, Shape, Written};
+use crate::property::report;
 use crate::spring::Kind;
 
 const FIELDS: &[Field] = &[
@@ -17,6 +18,8 @@ const FIELDS: &[Field] = &[
 /// `socks`. A proxy without any access rules listens on loopback only, which is reported.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
     let mut rules = SocksRules::default();
+    let before = fields.problems.len();
+    let is_map = fields.node("socks").is_none_or(|node| Shape::Map.misfit(node).is_none());
     if let Some(mut below) = fields.below("socks") {
         if !below.expect(FIELDS) {
             return rules;
@@ -24,6 +27,10 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
         rules.users = users(&mut below);
         rules.allow = addresses(&mut below, "allow");
         rules.deny = addresses(&mut below, "deny");
+    }
+    // Rules that were not understood are no open proxy.
+    if fields.problems.len() > before || !is_map {
+        return rules;
     }
     if !rules.is_private() || listen.iter().all(|address| address.ip().is_loopback()) {
         return rules;
@@ -45,6 +52,7 @@ pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> S
 /// A map of names to passwords.
 fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
     let Some(mut below) = fields.below("users") else { return Vec::new() };
+    let before = below.problems.len();
     let mut users: Vec<(String, Secret)> = Vec::new();
     for entry in below.entries() {
         let Written { text, at } = below.text_of(entry);
@@ -52,14 +60,23 @@ fn users(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         if users.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        if text.is_empty() || text.len() > 255 || name.len() > 255 || text.contains("${") {
+        let written = entry.text().unwrap_or_default();
+        if let (_, Some(trouble)) = below.layers.resolve(&written) {
+            report(Some(trouble), &format!("socks.users.{name}"), entry, below.problems);
+            // Elsewhere a warning: without this user, the proxy would serve others than intended.
+            if let Some(found) = below.problems.last_mut() {
+                found.severity = Severity::Error;
+            }
+            continue;
+        }
+        if text.is_empty() || text.len() > 255 || name.len() > 255 {
             let message = format!("`{name}` has no password that SOCKS can carry");
             below.wrong(at, message, "write 1 to 255 bytes, such as `${SOCKS_PASSWORD}`");
             continue;
         }
         users.push((name, Secret::new(&text)));
     }
-    if users.is_empty() {
+    if users.is_empty() && below.problems.len() == before {
         let at = below.at();
         below.wrong(at, "it names nobody", "write `users: { alice: \"${SOCKS_PASSWORD}\" }`");
     }

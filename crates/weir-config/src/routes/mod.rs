@@ -129,7 +129,7 @@ pub(crate) fn default_filters(
     let global = [compression::global(layers), caching::global(layers)].into_iter().flatten();
     let Some(node) = layers.first_of(&names) else { return global.collect() };
     let reader = Reader::new(layers, false);
-    let elements = reader.elements(node);
+    let elements = default_elements(layers);
     let filters = reader.named_list(node, definition::Named::Filter, problems);
     let place = |at: usize| {
         let element = elements.get(at).copied().unwrap_or(node);
@@ -137,6 +137,12 @@ pub(crate) fn default_filters(
     };
     let own = filters.into_iter().enumerate().map(|(at, filter)| (filter, place(at)));
     own.chain(global).collect()
+}
+
+/// The elements of `default-filters`.
+pub(crate) fn default_elements<'l>(layers: &Layers<'l>) -> Vec<Node<'l>> {
+    let node = layers.first_of(&names("default-filters"));
+    node.map(|node| Reader::new(layers, false).elements(node)).unwrap_or_default()
 }
 
 /// Whether `filter.<kebab>.enabled` or `predicate.<kebab>.enabled` is false.

@@ -98,6 +98,7 @@ const PAIRS: &[(&str, &str)] = &[
 pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>) -> Tree {
     let mut tree = Tree::new(source, Arc::clone(text));
     tree.adopt(tree.root, &[], false);
+    let before = problems.len();
     let mut reading = Reading {
         source,
         expansion: Expansion::default(),
@@ -115,7 +116,15 @@ pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>
     }
     reading.end_section(&mut tree);
     reading.end_pipeline();
-    let Reading { expansion, problems, .. } = reading;
+    let Reading { expansion, problems, pipelines, .. } = reading;
+    if pipelines.is_empty() && problems.len() == before {
+        let found = Diagnostic::new(Code::Suspicious, "this file has no pipeline");
+        let at = Span { source, start: 0, end: 0 };
+        problems.push(found.at(at).help(
+            "write `[pipeline.NAME]` with `listen = 0.0.0.0:8080`, and below it `[module.NAME]` \
+             with `name = proxy` and `upstream = host:port`",
+        ));
+    }
     expansion.seal(&mut tree, problems);
     bound_depth(&mut tree, problems);
     tree

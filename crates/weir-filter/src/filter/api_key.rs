@@ -81,6 +81,10 @@ impl Behaviour for ApiKey {
         &SPEC
     }
 
+    fn tells_who(&self) -> bool {
+        true
+    }
+
     fn asks_who(&self) -> bool {
         true
     }

@@ -117,6 +117,10 @@ impl Behaviour for BasicAuth {
         &SPEC
     }
 
+    fn tells_who(&self) -> bool {
+        true
+    }
+
     fn asks_who(&self) -> bool {
         true
     }

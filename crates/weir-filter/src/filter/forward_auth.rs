@@ -192,6 +192,10 @@ impl Behaviour for ForwardAuth {
         &SPEC
     }
 
+    fn tells_who(&self) -> bool {
+        self.0.principal.is_some()
+    }
+
     fn asks_who(&self) -> bool {
         true
     }

@@ -213,6 +213,16 @@ pub(crate) trait Behaviour {
         false
     }
 
+    /// Whether it tells who a request is from: later filters see the principal.
+    fn tells_who(&self) -> bool {
+        false
+    }
+
+    /// Whether it counts requests by their principal.
+    fn counts_by_who(&self) -> bool {
+        false
+    }
+
     /// Whether it stores no more than a name and a text, so that sharing it would save almost
     /// nothing.
     fn is_small(&self) -> bool {
@@ -360,6 +370,16 @@ impl Filter {
     /// Whether it authorizes requests by their principal.
     pub fn asks_who(&self) -> bool {
         self.behaviour().asks_who()
+    }
+
+    /// Whether it tells who a request is from: later filters see the principal.
+    pub fn tells_who(&self) -> bool {
+        self.behaviour().tells_who()
+    }
+
+    /// Whether it counts requests by their principal.
+    pub fn counts_by_who(&self) -> bool {
+        self.behaviour().counts_by_who()
     }
 
     /// Whether it wraps the call of the upstream.

@@ -273,6 +273,10 @@ impl Behaviour for Throttle {
         Ok(Verdict::Admit(ticket(&self.0.definition, &self.0.valve, context)))
     }
 
+    fn counts_by_who(&self) -> bool {
+        self.0.definition.key == KeySource::Principal
+    }
+
     fn variables(&self) -> Vec<&str> {
         self.0.definition.key.variable().into_iter().collect()
     }

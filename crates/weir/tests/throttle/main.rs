@@ -190,6 +190,15 @@ async fn who_waits_passes_when_the_rate_is_raised() {
     assert_eq!(origin.wait_for_requests(2).await[1].body.len(), body.len());
     let bad = change(&gateway, "slow", json!({ "rate": "0/s", "burst": 5 })).await;
     assert_eq!(bad.status, 400);
+    for (name, wrong) in [("paused", json!("yes")), ("flush", json!(1)), ("paused", json!(null))] {
+        let bad = change(&gateway, "slow", json!({ name: wrong, "burst": 5 })).await;
+        let told = format!(
+            "{name}: `{}` is no boolean; write true or false",
+            wrong.as_str().map_or(wrong.to_string(), str::to_owned)
+        );
+        let body = String::from_utf8_lossy(&bad.body);
+        assert!(bad.status == 400 && body.contains(&told), "{body}");
+    }
     assert_eq!(limit(&gateway, "slow").await["burst"], 1, "all or nothing");
     assert_eq!(change(&gateway, "nobody", json!({})).await.status, 404);
 }
