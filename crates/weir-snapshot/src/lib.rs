@@ -28,7 +28,7 @@ pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos, Zookeeper
 pub use memory::Memory;
 pub use pipeline::{
     AddressRule, DubboSettings, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit,
-    PipelineRoute, PipelineTimeouts, ProxyProtocol, ProxyVersion, Sharing, SocksRules,
+    PipelineRoute, PipelineTimeouts, ProxyProtocol, ProxyVersion, Sharing, SocksRules, network,
 };
 pub use reach::{is_admin, is_link_local, is_metadata};
 pub use secret::Secret;

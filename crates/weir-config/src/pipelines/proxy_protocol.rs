@@ -1,9 +1,6 @@
 //! Reads the PROXY protocol settings of a pipeline.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
-use weir_snapshot::{ProxyProtocol, ProxyVersion};
+use weir_snapshot::{ProxyProtocol, ProxyVersion, network};
 
 use crate::fields::{Field, Fields, Shape};
 
@@ -22,7 +19,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
     }
     for written in below.texts("from") {
         let text = written.text.as_str();
-        match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {
+        match network(text) {
             Some(net) => read.from.push(net),
             None => below.wrong(
                 written.at,

@@ -3,7 +3,7 @@
 mod dubbo;
 mod frame;
 mod likeness;
-mod networks;
+mod network;
 mod proxy_protocol;
 mod routes;
 mod socks;
@@ -16,6 +16,7 @@ use weir_limit::Valve;
 
 pub use dubbo::{DubboSettings, Sharing};
 pub use frame::FrameSettings;
+pub use network::network;
 pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub use routes::{Fits, Pattern, PipelineRoute};
 pub use socks::{AddressRule, SocksRules};

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use super::networks::canonical;
+use super::network::network;
 use crate::reach::is_link_local;
 use crate::secret::Secret;
 
@@ -40,9 +40,7 @@ impl AddressRule {
         let net = net.strip_prefix('[').and_then(|net| net.strip_suffix(']')).unwrap_or(net);
         let net = match net {
             "*" => None,
-            net => {
-                Some(canonical(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?))
-            }
+            net => Some(network(net)?),
         };
         let ports = match ports {
             None | Some("*") => Vec::new(),
