@@ -22,6 +22,9 @@ const SAMPLES_MIN: u32 = 50;
 const WINDOW_NS: u64 = 100_000_000;
 /// Time between two measurements of the baseline.
 const PROBE_EACH_NS: u64 = 30_000_000_000;
+/// The same after one that found another baseline: at a limit far too high, half of it still leaves
+/// the upstream busy, so that several measurements lead there.
+const PROBE_AGAIN_NS: u64 = 3_000_000_000;
 
 /// Outcome of a request that was in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +126,11 @@ impl Adaptive {
         if window.failed > 0 {
             self.limit = (self.limit * CUT).clamp(self.min, self.max);
         } else if self.probes {
-            self.baseline_ns = mean_ns.max(1.0);
-            self.probe_ns = now_ns.saturating_add(PROBE_EACH_NS);
+            let before_ns = std::mem::replace(&mut self.baseline_ns, mean_ns.max(1.0));
+            let same = before_ns / TOLERANCE..=before_ns * TOLERANCE;
+            let is_new = before_ns > 0.0 && !same.contains(&self.baseline_ns);
+            let pause_ns = if is_new { PROBE_AGAIN_NS } else { PROBE_EACH_NS };
+            self.probe_ns = now_ns.saturating_add(pause_ns);
         } else {
             let gradient = TOLERANCE * self.baseline_ns / mean_ns.max(1.0);
             let next = self.limit * gradient.clamp(GRADIENT_MIN, GRADIENT_MAX) + self.limit.sqrt();
@@ -201,6 +207,17 @@ mod tests {
         assert!((less / expected(20) - 1.0).abs() < 0.15, "{less}");
         let more = run(&mut adaptive, 100, 20 * MS, 401 * SECOND, 600 * SECOND);
         assert!((more / expected(100) - 1.0).abs() < 0.15, "{more}");
+    }
+
+    #[test]
+    fn it_recovers_from_a_slow_time_within_one_measurement_and_its_followers() {
+        let mut adaptive = Adaptive::new(4, 200);
+        run(&mut adaptive, 20, 50 * MS, 0, 100 * SECOND);
+        run(&mut adaptive, 20, 250 * MS, 100 * SECOND, 145 * SECOND);
+        assert!(adaptive.baseline_ns() > Some(150 * MS), "it was measured meanwhile");
+        // The next measurement comes within half a minute, and three more each 3 seconds.
+        let after = run(&mut adaptive, 20, 50 * MS, 145 * SECOND, 188 * SECOND);
+        assert!((after / expected(20) - 1.0).abs() < 0.15, "{after}");
     }
 
     #[test]

@@ -440,7 +440,7 @@ steps:
         here,
         "lab run seed-002",
         &[0],
-        &["12941.32", "req/s piped", "req/s weir", "an HTTP proxy, 500/s"],
+        &["12941.32", "req/s piped", "req/s weir", "an HTTP proxy, 500/s", "an HTTP proxy, 200/s"],
     );
     check(here, "lab list", &[0], &["seed-000", "seed-004"]);
 }
