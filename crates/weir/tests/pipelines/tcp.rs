@@ -1,7 +1,7 @@
 //! Bytes both ways.
 
-use tokio::io::AsyncWriteExt as _;
-use weir_testkit::{Client, PATIENCE, closed_port};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use weir_testkit::{Client, Gateway, PATIENCE, closed_port};
 
 use super::{
     echo, eventually, gateway, get, greeting, rest, status, until, widen_once_it_is_short,
@@ -97,6 +97,35 @@ async fn connections_wait_for_their_turn() {
     let changed = Client::connect(gateway.admin()).await.exchange(post).await;
     assert_eq!(changed.status, 200, "{}", changed.text());
     assert_eq!(waiting.await.expect("its turn").0, "a");
+}
+
+#[tokio::test]
+async fn each_client_address_can_have_a_limit_for_itself() {
+    let upstream = echo("a").await;
+    let gateway = gateway(&format!(
+        "- {{ id: front, listen: '127.0.0.1:0', upstream: '{upstream}', limit: each }}\n\
+         weir.limits.each: {{ concurrency: 1, key: ip, per-key: true }}\n"
+    ));
+    let address = gateway.pipeline("front");
+    let held = greeting(address).await;
+    let waiting = tokio::spawn(greeting(address));
+    until_depth(&gateway, 1).await;
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind("127.0.0.2:0".parse().expect("an address")).expect("another address");
+    let mut other = socket.connect(address).await.expect("a connection");
+    assert_eq!(other.read_u8().await.expect("it does not wait"), b'a');
+    drop(held);
+    assert_eq!(waiting.await.expect("its turn").0, "a");
+}
+
+/// Waits until so many wait at the limit `each`.
+async fn until_depth(gateway: &Gateway, depth: u64) {
+    eventually(async || {
+        let shown = get(gateway.admin(), "/actuator/gateway/limits/each").await.text();
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        shown["depth"] == depth
+    })
+    .await;
 }
 
 #[tokio::test]
