@@ -6,7 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use anyhow::{Context, ensure};
-use weir_wire::dubbo::{HEAD_BYTES, HESSIAN2, Head, Status, parse_head, set_id};
+use weir_wire::dubbo::{
+    HEAD_BYTES, HESSIAN2, Head, Status, parse_head, set_id, write_heartbeat_reply,
+};
 
 use crate::net::SCRATCH_BYTES;
 
@@ -40,7 +42,11 @@ fn serve(mut stream: TcpStream) -> anyhow::Result<()> {
     while messages.more(&mut stream)? {
         out.clear();
         messages.each(|head, bytes| {
-            ensure!(!head.event && head.is_request, "not a call");
+            ensure!(head.is_request, "not a call");
+            if head.event {
+                write_heartbeat_reply(&mut out, head);
+                return Ok(());
+            }
             let start = out.len();
             out.extend_from_slice(bytes);
             if let Some([_, _, flags, status, ..]) = out.get_mut(start..) {
