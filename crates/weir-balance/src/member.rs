@@ -239,7 +239,7 @@ pub struct Taken(Arc<Member>);
 
 impl Taken {
     /// Counts a request or connection to `member`.
-    pub(crate) fn of(member: Arc<Member>) -> Self {
+    pub fn of(member: Arc<Member>) -> Self {
         member.active.fetch_add(1, Ordering::Relaxed);
         member.taken.fetch_add(1, Ordering::Relaxed);
         Self(member)

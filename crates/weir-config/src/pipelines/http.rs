@@ -46,8 +46,11 @@ pub(super) fn table(
     };
     // No other reference exists yet.
     let mut route = Arc::into_inner(route)?;
-    let cluster = cluster(id, addresses, shares, directory);
-    route.target.upstream = Upstream::Clustered(Arc::new(cluster));
+    // With one upstream there is nothing to choose.
+    if addresses.len() > 1 {
+        let cluster = cluster(id, addresses, shares, directory);
+        route.target.upstream = Upstream::Clustered(Arc::new(cluster));
+    }
     let route = Arc::new(route);
     Some(Arc::new(compiler.snapshot(vec![route])))
 }

@@ -5,7 +5,6 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use weir_filter::{LocalResponse, RateFields, Ticket};
@@ -246,7 +245,7 @@ fn structured(text: &str) -> String {
 /// when to retry (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
 fn refused(worker: &Worker, ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     if let Some(pipeline) = &worker.pipeline {
-        pipeline.limited.fetch_add(1, Ordering::Relaxed);
+        pipeline.limited();
     }
     let seconds = refusal.retry_ns.div_ceil(1_000_000_000);
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use weir_auth::Claims;
-use weir_balance::Choice;
+use weir_balance::{Choice, Taken};
 use weir_cache::Flight;
 use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
@@ -60,6 +60,8 @@ pub(crate) struct Exchange {
     pub(crate) spare: Carry,
     /// The chosen instance, if the service has balancing rules.
     pub(crate) choice: Chosen,
+    /// Its place at the only upstream of a pipeline.
+    pub(crate) taken: Option<Taken>,
     /// Concurrency limits it holds a place of, and since when in nanoseconds.
     pub(crate) held: Vec<(Arc<Valve>, u64)>,
     /// Claims of the verified token, if any.
@@ -142,6 +144,7 @@ impl Default for Exchange {
             ahead: Carry::default(),
             spare: Carry::default(),
             choice: None,
+            taken: None,
             held: Vec::new(),
             claims: None,
             failure: None,

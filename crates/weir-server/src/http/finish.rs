@@ -35,7 +35,8 @@ pub(crate) fn finish(
         worker.counters.routed(record.counted, record.status, x.request.method(), took, now_ms);
     }
     if let Some(pipeline) = &worker.pipeline {
-        pipeline.exchanged(x.upload.moved, x.record.sent_bytes, x.record.error);
+        let taken = x.taken.take();
+        pipeline.exchanged(taken, x.upload.moved, x.record.sent_bytes, x.record.error);
     }
     if let Some(log) = &worker.log {
         let host = &x.client_host;

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -116,7 +115,7 @@ async fn first_bytes(worker: &Worker, client: &mut Client, in_crowd: bool) -> Fi
             return Poll::Pending;
         }
         if let Some(pipeline) = worker.pipeline.as_ref().filter(|_| !graced) {
-            pipeline.expired.fetch_add(1, Ordering::Relaxed);
+            pipeline.expired();
         }
         Poll::Ready(First::Closed)
     })

@@ -261,6 +261,9 @@ fn run_filters<'s>(
     if worker.is_tapping() {
         recorded::begin(worker, x, &route.id);
     }
+    if let Some(pipeline) = &worker.pipeline {
+        x.taken = pipeline.take();
+    }
     Ok(Step::Forward { route, target, service, preserve_host })
 }
 

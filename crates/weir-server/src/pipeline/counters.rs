@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::error::ErrorKind;
-
 /// Counters of a pipeline over all workers.
 #[derive(Debug, Default)]
 pub(crate) struct PipelineCounters {
@@ -29,40 +27,6 @@ pub(crate) struct PipelineCounters {
     pub(crate) sent: AtomicU64,
     /// Bytes from upstreams to clients.
     pub(crate) received: AtomicU64,
-}
-
-impl PipelineCounters {
-    /// An HTTP exchange of so many bytes has ended, with this error if any.
-    pub(crate) fn exchanged(&self, sent: u64, received: u64, error: Option<ErrorKind>) {
-        self.messages.fetch_add(1, Ordering::Relaxed);
-        self.moved(sent, received);
-        if let Some(cause) = error.and_then(|error| self.cause(error)) {
-            cause.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Bytes have passed.
-    pub(crate) fn moved(&self, sent: u64, received: u64) {
-        self.sent.fetch_add(sent, Ordering::Relaxed);
-        self.received.fetch_add(received, Ordering::Relaxed);
-    }
-
-    /// The counter of an error of HTTP.
-    fn cause(&self, error: ErrorKind) -> Option<&AtomicU64> {
-        use ErrorKind as K;
-        match error {
-            K::NoInstance | K::Resolve | K::Connect | K::ConnectTimeout => Some(&self.unreached),
-            K::BadRequest(_) | K::BadBody | K::BadResponse | K::ResponseTruncated => {
-                Some(&self.broken)
-            }
-            K::BodyTooLarge(_) | K::MethodNotAllowed | K::AmbiguousPath | K::Loop => {
-                Some(&self.denied)
-            }
-            K::HeadTimeout | K::ResponseTimeout => Some(&self.expired),
-            K::ClientTooSlow => Some(&self.slow),
-            _ => None,
-        }
-    }
 }
 
 /// Bytes of one connection, added to those of its pipeline as they pass.

@@ -13,6 +13,7 @@ use weir_snapshot::{Pipeline, Protocol, Snapshot};
 use super::counters::PipelineCounters;
 use super::dubbo::SharedLinks;
 use super::health::Checked;
+use super::http::HttpPipeline;
 use super::near::{Cut, Near};
 use super::{dubbo, frame, health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
@@ -84,7 +85,10 @@ struct Entry {
 async fn serve(worker: Rc<Worker>, opening: Opening) {
     let Opening { listener, serves, current, counters, drain, stopped, listening } = opening;
     let beside = match serves {
-        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters)),
+        Serves::Http(table) => {
+            let pipeline = HttpPipeline::new(&counters, &current);
+            Some(worker.beside(table, Arc::clone(&drain), pipeline))
+        }
         Serves::Stream => None,
     };
     let links = Rc::default();

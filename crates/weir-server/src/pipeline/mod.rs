@@ -9,6 +9,7 @@ mod dubbo;
 mod end;
 mod frame;
 mod health;
+mod http;
 mod lifetime;
 mod listening;
 mod near;
@@ -18,8 +19,8 @@ mod socks;
 mod tcp;
 mod turn;
 
-pub(crate) use counters::PipelineCounters;
 pub use dubbo::DUBBO_CALL_MS_MAX;
+pub(crate) use http::HttpPipeline;
 pub(crate) use listening::{Order, take_orders};
 pub(crate) use set::PipelineSet;
 pub use set::PipelineStatus;
