@@ -4,20 +4,19 @@
 //! admits them; responses are parsed only if something depends on where they end.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use weir_limit::Way;
-use weir_snapshot::{FrameSettings, PipelineLimit};
+use weir_snapshot::FrameSettings;
 
 use super::balance::connect;
 use super::counters::PipelineCounters;
 use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::turn::{Held, Place, Ruling, arrive, hold, pace};
+use super::turn::{Held, OwnLimit, Place, Ruling, pace};
 use crate::http::buffers::ReadBuffer;
 
 /// Messages of one client that may wait for their turn, and for their answers; beyond, it is not
@@ -40,18 +39,16 @@ pub(super) async fn serve(
     upstream.push(&near.introduction());
     let pace = pace(near, Way::Up);
     let client = End::new(near.stream.take(), std::mem::take(&mut near.carry), pace);
-    let pipeline = Arc::clone(&near.pipeline);
-    let limit = pipeline.limit.as_ref();
+    let limit = OwnLimit::of(near);
     let mut frames = Frames {
         settings,
-        limit,
-        peer: near.peer,
         client,
         upstream,
         waiting: VecDeque::new(),
         waiting_bytes: 0,
         unanswered: VecDeque::new(),
-        pairs: settings.refusal.is_some() || limit.is_some_and(|limit| limit.valve.holds()),
+        pairs: settings.refusal.is_some() || limit.as_ref().is_some_and(|own| own.valve.holds()),
+        limit,
         counters,
     };
     converse(near, counters, |cx, scratch| {
@@ -64,8 +61,7 @@ pub(super) async fn serve(
 /// A client's messages on their way to an upstream, and the answers.
 struct Frames<'a> {
     settings: &'a FrameSettings,
-    limit: Option<&'a PipelineLimit>,
-    peer: SocketAddr,
+    limit: Option<OwnLimit>,
     client: End,
     upstream: End,
     waiting: VecDeque<Waiting>,
@@ -170,8 +166,7 @@ impl Frames<'_> {
 
     fn arrive(&mut self, message: Vec<u8>) -> Result<(), Cut> {
         self.counters.messages.fetch_add(1, Ordering::Relaxed);
-        let ruling =
-            self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, message.len()));
+        let ruling = self.limit.as_ref().map_or(Ruling::Pass, |limit| limit.arrive(message.len()));
         match ruling {
             Ruling::Pass if self.waiting.is_empty() => self.send(message),
             Ruling::Pass => self.wait(Turn::Passes, message),
@@ -220,7 +215,7 @@ impl Frames<'_> {
     }
 
     fn send(&mut self, message: Vec<u8>) {
-        let held = self.limit.and_then(|limit| hold(limit, self.peer));
+        let held = self.limit.as_ref().and_then(OwnLimit::hold);
         if self.pairs {
             let key = self.settings.requests.key(&message).unwrap_or_default().to_vec();
             self.unanswered.push_back(Unanswered { key, refusal: None, _held: held });

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_limit::{Admission, Arrival, Ended, Key, Slot, Valve, Way};
-use weir_snapshot::PipelineLimit;
 
 use super::balance::hash_of;
 use super::near::{Cut, Near};
@@ -30,61 +29,67 @@ pub(super) enum Ruling {
     Refused,
 }
 
-/// Comes to `limit`, from `peer`, with so many bytes that are held while they wait.
-pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr, bytes: usize) -> Ruling {
-    let (valve, key) = valve_of(limit, peer);
-    let bytes = bytes as u64;
-    let arrival = Arrival { key, cost: limit.cost, bytes, ..Arrival::default() };
-    match valve.arrive(arrival, now_ns()) {
-        Admission::Pass => Ruling::Pass,
-        Admission::Refused(_) => Ruling::Refused,
-        Admission::Wait(slot, due) => {
-            arm_if(&valve, due);
-            Ruling::Wait(Place { valve, slot, is_over: false })
-        }
-    }
+/// The limit of a pipeline as one connection meets it, from its beginning to its end.
+#[derive(Debug)]
+pub(super) struct OwnLimit {
+    /// That of the client's key, where each key has the limit for itself.
+    pub(super) valve: Arc<Valve>,
+    key: Key,
+    cost: u64,
+    peer: SocketAddr,
 }
 
-/// The valve that `peer` meets, and its key.
-fn valve_of(limit: &PipelineLimit, peer: SocketAddr) -> (Arc<Valve>, Key) {
-    let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
-    limit.valve.name_key(hash, || peer.ip().to_canonical().to_string());
-    (limit.valve.of_key(hash, now_ns()), Key { hash, weight: 1 })
+impl OwnLimit {
+    /// The limit that the client of `near` meets, if there is one.
+    pub(super) fn of(near: &Near) -> Option<Self> {
+        let (limit, peer) = (near.pipeline.limit.as_ref()?, near.peer);
+        let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
+        let valve = limit.valve.of_key(hash, now_ns());
+        Some(Self { valve, key: Key { hash, weight: 1 }, cost: limit.cost, peer })
+    }
+
+    /// A connection or message comes, with so many bytes that are held while it waits.
+    pub(super) fn arrive(&self, bytes: usize) -> Ruling {
+        let (key, cost, bytes) = (self.key, self.cost, bytes as u64);
+        self.valve.name_key(key.hash, || self.peer.ip().to_canonical().to_string());
+        match self.valve.arrive(Arrival { key, cost, bytes, ..Arrival::default() }, now_ns()) {
+            Admission::Pass => Ruling::Pass,
+            Admission::Refused(_) => Ruling::Refused,
+            Admission::Wait(slot, due) => {
+                arm_if(&self.valve, due);
+                Ruling::Wait(Place { valve: Arc::clone(&self.valve), slot, is_over: false })
+            }
+        }
+    }
+
+    /// Takes a place in service, if concurrency is limited.
+    pub(super) fn hold(&self) -> Option<Held> {
+        self.valve.holds().then(|| Held(Arc::clone(&self.valve)))
+    }
+
+    /// Bandwidth limit for one direction, if there is one.
+    pub(super) fn pace(&self, worker: &Worker, way: Way) -> Option<Box<Pace>> {
+        let stream = self.valve.stream(self.key, way, now_ns)?;
+        let mut pace = Box::new(Pace::new(&worker.deadlines));
+        pace.add(stream);
+        Some(pace)
+    }
 }
 
 /// Bandwidth limit for one direction of a connection, if its limit has one.
 pub(super) fn pace(near: &Near, way: Way) -> Option<Box<Pace>> {
-    pace_of(&near.worker, near.pipeline.limit.as_ref()?, near.peer, way)
-}
-
-/// Bandwidth limit for a connection with `peer` under `limit`.
-pub(super) fn pace_of(
-    worker: &Worker,
-    limit: &PipelineLimit,
-    peer: SocketAddr,
-    way: Way,
-) -> Option<Box<Pace>> {
-    let (valve, key) = valve_of(limit, peer);
-    let stream = valve.stream(key, way, now_ns)?;
-    let mut pace = Box::new(Pace::new(&worker.deadlines));
-    pace.add(stream);
-    Some(pace)
-}
-
-/// Takes a place in service, if concurrency is limited.
-pub(super) fn hold(limit: &PipelineLimit, peer: SocketAddr) -> Option<Held> {
-    limit.valve.holds().then(|| Held(valve_of(limit, peer).0))
+    OwnLimit::of(near)?.pace(&near.worker, way)
 }
 
 /// Waits for the turn of the connection, where there is a limit.
 pub(super) async fn turn(near: &mut Near) -> Result<Option<Held>, Cut> {
-    let Some(limit) = near.pipeline.limit.clone() else { return Ok(None) };
-    match arrive(&limit, near.peer, 0) {
+    let Some(limit) = OwnLimit::of(near) else { return Ok(None) };
+    match limit.arrive(0) {
         Ruling::Pass => {}
         Ruling::Refused => return Err(Cut::Limited),
         Ruling::Wait(place) => wait(near, place).await?,
     }
-    Ok(hold(&limit, near.peer))
+    Ok(limit.hold())
 }
 
 /// A place in a concurrency limit, given back on drop.

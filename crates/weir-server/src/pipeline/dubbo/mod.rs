@@ -32,7 +32,7 @@ use super::counters::PipelineCounters;
 use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::turn::{Held, Place, Ruling, arrive, hold, pace, pace_of};
+use super::turn::{Held, OwnLimit, Place, Ruling, pace};
 use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
@@ -69,6 +69,7 @@ pub(super) async fn serve(
         counters,
         body_max: settings.body_max,
         peer: near.peer,
+        limit: OwnLimit::of(near),
         introduction,
         client,
         links: Vec::new(),
@@ -99,6 +100,7 @@ struct Calls<'a> {
     counters: &'a PipelineCounters,
     body_max: usize,
     peer: SocketAddr,
+    limit: Option<OwnLimit>,
     /// The PROXY header, sent to a provider first.
     introduction: Vec<u8>,
     client: End,
@@ -250,9 +252,8 @@ impl Calls<'_> {
         let body = bytes.get(HEAD_BYTES..).unwrap_or_default();
         let is_own = self.shared.is_none() || passes_callback(body);
         let message = Message { head, bytes, way, tried: Vec::new(), held: None, is_own };
-        let limit = self.pipeline.limit.as_ref();
         let size = message.bytes.len();
-        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer, size)) {
+        match self.limit.as_ref().map_or(Ruling::Pass, |limit| limit.arrive(size)) {
             Ruling::Pass => self.admit(message),
             Ruling::Refused => self.refuse(&message.head),
             Ruling::Wait(mut place) => match place.poll(cx) {
@@ -299,7 +300,7 @@ impl Calls<'_> {
 
     /// Sends a call that has passed the limit.
     fn admit(&mut self, mut message: Message) {
-        message.held = self.pipeline.limit.as_ref().and_then(|limit| hold(limit, self.peer));
+        message.held = self.limit.as_ref().and_then(OwnLimit::hold);
         self.send(message);
     }
 
@@ -356,8 +357,8 @@ impl Calls<'_> {
         let known = self.links.iter().position(|link| link.is_to(&member) && !link.is_leaving());
         let at = known.unwrap_or_else(|| {
             let connect = self.pipeline.timeouts.connect;
-            let limit = self.pipeline.limit.as_ref();
-            let pace = limit.and_then(|limit| pace_of(&self.worker, limit, self.peer, Way::Down));
+            let limit = self.limit.as_ref();
+            let pace = limit.and_then(|limit| limit.pace(&self.worker, Way::Down));
             let link = Link::new(&self.worker, &member, connect, &self.introduction, pace);
             self.links.push(link);
             self.links.len() - 1
