@@ -108,10 +108,7 @@ impl Member {
     /// Records that it was reached within `took_ns`. A longer time replaces the average at once, a
     /// shorter one lowers it gradually.
     pub fn reached(&self, took_ns: u64, now_ns: u64) {
-        if self.in_row.swap(0, Ordering::Relaxed) > 0 {
-            self.rests_until_ms.store(0, Ordering::Relaxed);
-            self.up_since_ms.store(now_ns / 1_000_000, Ordering::Relaxed);
-        }
+        self.recovered(now_ns / 1_000_000);
         let before = self.connect_ns.load(Ordering::Relaxed);
         let since = now_ns.saturating_sub(self.sampled_ns.swap(now_ns, Ordering::Relaxed));
         let now = match took_ns >= before {
@@ -122,6 +119,14 @@ impl Member {
             }
         };
         self.connect_ns.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// Ends its rest, if it had one: it serves.
+    pub fn recovered(&self, now_ms: u64) {
+        if self.in_row.load(Ordering::Relaxed) > 0 && self.in_row.swap(0, Ordering::Relaxed) > 0 {
+            self.rests_until_ms.store(0, Ordering::Relaxed);
+            self.up_since_ms.store(now_ms, Ordering::Relaxed);
+        }
     }
 
     /// Records the result of an active check; returns whether it has changed.

@@ -31,8 +31,8 @@ pub(crate) struct Queue<T> {
     by_key: HashMap<u64, Waiting<T>>,
     /// All keys of `by_key`; the one whose turn it is comes first.
     ring: VecDeque<u64>,
-    /// Keys of `by_key` whose last entry gave up; they go when their turn comes.
-    left: usize,
+    /// Number of keys of `by_key` whose last entry gave up; they go when their turn comes.
+    empty: usize,
     rounds: Rounds,
     len: usize,
     /// Sum of the costs of all waiting entries.
@@ -113,7 +113,7 @@ impl<T> Default for Queue<T> {
         Self {
             by_key: HashMap::new(),
             ring: VecDeque::new(),
-            left: 0,
+            empty: 0,
             rounds: Rounds::default(),
             len: 0,
             cost: 0,
@@ -153,10 +153,10 @@ impl<T> Queue<T> {
         let weight = u64::from(comer.key.weight.max(1));
         let waiting = self.by_key.entry(slot).or_insert_with(|| {
             self.ring.push_back(slot);
-            self.left += 1;
+            self.empty += 1;
             Waiting { entries: VecDeque::new(), weight, left: weight, cost: 0 }
         });
-        self.left -= usize::from(waiting.entries.is_empty());
+        self.empty -= usize::from(waiting.entries.is_empty());
         self.rounds.remove(waiting.cost, waiting.weight);
         waiting.weight = weight;
         waiting.cost += comer.cost;
@@ -198,7 +198,7 @@ impl<T> Queue<T> {
             if waiting.entries.is_empty() {
                 self.by_key.remove(&slot);
                 self.ring.pop_front();
-                self.left -= 1;
+                self.empty -= 1;
                 continue;
             }
             if waiting.left >= waiting.first_cost() || self.ring.len() == 1 {
@@ -233,11 +233,11 @@ impl<T> Queue<T> {
         self.rounds.remove(waiting.cost, waiting.weight);
         waiting.cost -= entry.cost;
         self.rounds.add(waiting.cost, waiting.weight);
-        self.left += usize::from(waiting.entries.is_empty());
-        if self.left > self.by_key.len() / 2 {
+        self.empty += usize::from(waiting.entries.is_empty());
+        if self.empty > self.by_key.len() / 2 {
             self.by_key.retain(|_, waiting| !waiting.entries.is_empty());
             self.ring.retain(|slot| self.by_key.contains_key(slot));
-            self.left = 0;
+            self.empty = 0;
         }
         Some(entry.value)
     }
@@ -358,12 +358,12 @@ mod tests {
         queue.push(comer(5_000, 1), "stays");
         for place in &all {
             assert!(queue.remove(*place).is_some());
-            assert!(queue.ring.len() <= 2 * queue.by_key.len() && queue.left <= queue.ring.len());
+            assert!(queue.ring.len() <= 2 * queue.by_key.len() && queue.empty <= queue.ring.len());
         }
         assert!(queue.by_key.len() <= 2, "{}", queue.by_key.len());
         assert_eq!(queue.ahead(comer(7, 1)), 1);
         assert_eq!(drain(&mut queue), ["stays"]);
-        assert!(queue.by_key.is_empty() && queue.ring.is_empty() && queue.left == 0);
+        assert!(queue.by_key.is_empty() && queue.ring.is_empty() && queue.empty == 0);
         assert!(queue.rounds.by_rounds.is_empty() && queue.rounds.weight == 0);
     }
 

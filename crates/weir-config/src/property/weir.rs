@@ -358,7 +358,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
          `concurrency-min`, `concurrency-max`, `bandwidth`, `stream-bandwidth` (`10MB/s`), \
          `queue`, `queue-bytes`, `max-wait`, `order` (`fifo` or `fair`), `ageing`, `key` (`none`, `ip`, \
          `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or `path:{v}`), `per-key` \
-         (`true` gives each key the limit for itself), `weights` by the text of a key, `cost` (a number or `header:N`), `priority` (`header:N`), \
+         (`true` gives each key the limit for itself), `weights` by the text of a key, `cost` \
+         (a number or `header:N`), `priority` (`header:N`), \
          `deadline` (`grpc-timeout` or `header:N`), `fields` (`refused`, `always` or `never`), \
          `enforce` (`true` or `false`).",
         Usage::Read,

@@ -10,10 +10,11 @@ use crate::top_keys::KeyCounts;
 impl Valve {
     /// The valve that a request of the key with this hash meets: this one or, where each key has
     /// the limit for itself, that of its key.
-    pub fn of_key(self: &Arc<Self>, hash: u64, now_ns: u64) -> Arc<Self> {
+    pub fn of_key(self: &Arc<Self>, hash: u64, now_ns: impl FnOnce() -> u64) -> Arc<Self> {
         if !self.is_per_key.load(Ordering::Relaxed) {
             return Arc::clone(self);
         }
+        let now_ns = now_ns();
         let mut keyed = self.keyed();
         let Keyed { by_key, gone } = &mut *keyed;
         let load = |valve: &Self| valve.lock().queue.len() as u64;

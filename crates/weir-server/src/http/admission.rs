@@ -37,7 +37,7 @@ pub(super) fn admit(
     ticket: &mut Ticket,
 ) -> Admitted {
     let now_ns = now_ns();
-    ticket.valve = ticket.valve.of_key(ticket.arrival.key.hash, now_ns);
+    ticket.valve = ticket.valve.of_key(ticket.arrival.key.hash, || now_ns);
     // It would wait for itself for ever.
     if x.held.iter().any(|(held, _)| Arc::ptr_eq(held, &ticket.valve)) {
         return Admitted::Yes;

@@ -51,12 +51,15 @@ impl HttpPipeline {
     ) {
         self.counters.messages.fetch_add(1, Ordering::Relaxed);
         self.moved(sent, received);
-        let Some(counter) = error.and_then(|error| self.counter(error)) else { return };
-        counter.fetch_add(1, Ordering::Relaxed);
-        if std::ptr::eq(counter, &raw const self.counters.unreached)
-            && let Some(taken) = taken
-        {
-            taken.member().unreached(now_ns() / 1_000_000);
+        if let Some(counter) = error.and_then(|error| self.counter(error)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let Some(taken) = taken else { return };
+        let now_ms = now_ns() / 1_000_000;
+        match error {
+            Some(error) if is_unreached(error) => taken.member().unreached(now_ms),
+            Some(_) => {}
+            None => taken.member().recovered(now_ms),
         }
     }
 
@@ -71,9 +74,7 @@ impl HttpPipeline {
         use ErrorKind as K;
         let counters = &*self.counters;
         match error {
-            K::NoInstance | K::Resolve | K::Connect | K::ConnectTimeout => {
-                Some(&counters.unreached)
-            }
+            _ if is_unreached(error) => Some(&counters.unreached),
             K::BadRequest(_) | K::BadBody | K::BadResponse | K::ResponseTruncated => {
                 Some(&counters.broken)
             }
@@ -85,4 +86,9 @@ impl HttpPipeline {
             _ => None,
         }
     }
+}
+
+fn is_unreached(error: ErrorKind) -> bool {
+    use ErrorKind as K;
+    matches!(error, K::NoInstance | K::Resolve | K::Connect | K::ConnectTimeout)
 }

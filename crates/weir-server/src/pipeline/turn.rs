@@ -44,7 +44,7 @@ impl OwnLimit {
     pub(super) fn of(near: &Near) -> Option<Self> {
         let (limit, peer) = (near.pipeline.limit.as_ref()?, near.peer);
         let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
-        let valve = limit.valve.of_key(hash, now_ns());
+        let valve = limit.valve.of_key(hash, now_ns);
         Some(Self { valve, key: Key { hash, weight: 1 }, cost: limit.cost, peer })
     }
 

@@ -14,7 +14,7 @@ fn valve(settings: LimitSettings) -> Arc<Valve> {
 fn each_key_has_the_limit_for_itself() {
     let valve = valve(LimitSettings { burst: 2, queue_max: 1, ..rate("10/s") });
     for hash in 1..=3 {
-        let own = valve.of_key(hash, SECOND);
+        let own = valve.of_key(hash, || SECOND);
         assert!((0..2).all(|_| matches!(own.arrive(one(hash), SECOND), Admission::Pass)));
         let slot = waits(&own, one(hash), SECOND);
         assert!(matches!(own.arrive(one(hash), SECOND), Admission::Refused(_)));
@@ -24,13 +24,13 @@ fn each_key_has_the_limit_for_itself() {
     let counts = valve.counts();
     assert_eq!((counts.admitted, counts.waited, counts.refused_full, counts.keys), (9, 3, 3, 3));
     let shared = Arc::new(Valve::new("a", rate("10/s")));
-    assert!(Arc::ptr_eq(&shared, &shared.of_key(1, 0)) && shared.counts().keys == 0);
+    assert!(Arc::ptr_eq(&shared, &shared.of_key(1, || 0)) && shared.counts().keys == 0);
 }
 
 #[test]
 fn a_change_a_pause_and_the_names_hold_for_all_keys() {
     let valve = valve(LimitSettings { queue_max: 1, ..rate("1/h") });
-    let own = valve.of_key(1, SECOND);
+    let own = valve.of_key(1, || SECOND);
     own.arrive(one(1), SECOND);
     let slot = waits(&own, one(1), SECOND);
     for _ in 0..4 {
@@ -46,7 +46,7 @@ fn a_change_a_pause_and_the_names_hold_for_all_keys() {
     own.release(SECOND + 100 * MS);
     assert!(passes(&slot));
     valve.pause();
-    let later = valve.of_key(2, SECOND);
+    let later = valve.of_key(2, || SECOND);
     assert_eq!(later.settings(), faster);
     assert!(matches!(later.arrive(one(2), SECOND), Admission::Wait(..)), "paused too");
 }
@@ -55,18 +55,18 @@ fn a_change_a_pause_and_the_names_hold_for_all_keys() {
 fn keys_are_forgotten_once_they_have_rested() {
     let busy = LimitSettings { concurrency: Some(Concurrency::Fixed(1)), burst: 3, ..rate("1/s") };
     let valve = valve(busy);
-    let serves = valve.of_key(0, SECOND);
+    let serves = valve.of_key(0, || SECOND);
     assert!(matches!(serves.arrive(one(0), SECOND), Admission::Pass));
     drop(serves);
     for hash in 1..10_000 {
         let now_ns = SECOND + hash * 10 * MS;
-        let own = valve.of_key(hash, now_ns);
+        let own = valve.of_key(hash, || now_ns);
         assert!(matches!(own.arrive(one(hash), now_ns), Admission::Pass));
         own.done(Ended::Unknown, now_ns);
     }
     let counts = valve.counts();
     assert!(counts.keys <= 1_024, "{}", counts.keys);
     assert_eq!((counts.admitted, counts.in_service), (10_000, 1));
-    let serves = valve.of_key(0, 200 * SECOND);
+    let serves = valve.of_key(0, || 200 * SECOND);
     assert!(matches!(serves.arrive(one(0), 200 * SECOND), Admission::Wait(..)), "it is kept");
 }
